@@ -4,7 +4,7 @@ BIN := .venv/bin
 SETUP := @$(PYTHON) deploy/bootstrap.py
 
 # Tests that mostly wait run side by side; those that load the machine, or look at its clock, have it to themselves.
-SIDE_BY_SIDE := $(addprefix tests/,bench deploy fakes faults fuzz gateway recorded shared tools voice)
+SIDE_BY_SIDE := $(addprefix tests/,agents awareness bench deploy fakes faults fuzz gateway knowledge recorded shared tools voice)
 # Tests that take longer than anybody waits for: `make test-long`.
 LONG := tests/long
 ALONE := $(filter-out $(SIDE_BY_SIDE) $(LONG),$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py)))

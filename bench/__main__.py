@@ -15,18 +15,24 @@ import uvloop
 from rich.console import Console
 
 from bench import machine, pages, report
+from bench.areas.agents import agents
 from bench.areas.appends import appends
 from bench.areas.audio import Found, audio, memory, sessions
+from bench.areas.awareness import awareness
 from bench.areas.barge_in import barge_in
 from bench.areas.choices import choices
 from bench.areas.doors import doors
 from bench.areas.functions import functions
 from bench.areas.gateway_back import gateway_back
 from bench.areas.kills import kills
+from bench.areas.knowledge import knowledge
 from bench.areas.live_calls import live_calls
 from bench.areas.local_model import busy, warm
 from bench.areas.log import log
 from bench.areas.long_call import long_call
+from bench.areas.macros import macros
+from bench.areas.mcp import mcp
+from bench.areas.page_functions import page_functions
 from bench.areas.past import past
 from bench.areas.realtime import realtime
 from bench.areas.resumes import resumes
@@ -64,7 +70,13 @@ ALONE: Final[Mapping[str, Area]] = {
     "talking": talking,
     "appends": appends,
     "functions": functions,
+    "mcp": mcp,
+    "page_functions": page_functions,
+    "macros": macros,
+    "agents": agents,
+    "knowledge": knowledge,
     "log": log,
+    "awareness": awareness,
     "resumes": resumes,
     "takeovers": takeovers,
     "gateway_back": gateway_back,

@@ -26,9 +26,9 @@ from nats.errors import Error as NatsError
 from redis.asyncio import Redis
 
 from bench.stack import READY_S, Child, StackError, child_environment, free_port
-from voxbridge.shared.config import PREFIX
 from voxbridge.shared.embedded.child import die_with_parent
 from voxbridge.shared.service.process import health_subject
+from voxbridge.shared.setting import PREFIX
 from voxbridge.shared.store.store import Store
 
 ANSWER_S: Final = 1.0

@@ -26,11 +26,12 @@ from nats.aio.msg import Msg
 
 from voxbridge.installation.streams import make_streams
 from voxbridge.shared.bus.permissions import RIGHTS
-from voxbridge.shared.config import PREFIX, Config
+from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.child import die_with_parent
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.servers import port_is_free
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
+from voxbridge.shared.setting import PREFIX
 from voxbridge.supervisor.probes import Probes
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -202,6 +203,7 @@ async def _until_ready(config: Config, children: Mapping[str, Child]) -> None:
     probes = Probes(config.nats_url)
     asks: dict[str, Callable[[], Awaitable[bool]]] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
+        "knowledge": probes.bus("knowledge"),
         "tools": probes.bus("tools"),
         "voice": probes.bus("voice"),
         "gateway": probes.http(f"http://127.0.0.1:{config.port}/healthz"),

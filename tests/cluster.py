@@ -20,6 +20,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from tests.eventually import eventually
+from tests.stopped import stop
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.servers import LOOPBACK
 
@@ -113,7 +114,7 @@ class Cluster:
 
     def freeze(self, number: int) -> None:
         """Send SIGSTOP: the server keeps its sockets and does nothing."""
-        os.kill(self._pid(number), signal.SIGSTOP)
+        stop(self._pid(number))
         self._stopped.add(number)
 
     def go_on(self, number: int) -> None:

@@ -27,13 +27,22 @@ from voxbridge.shared.events.journal import JOURNALS, Checkpoint
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.step.fold import Append, Due, fold
 from voxbridge.shared.step.journal import LogInput
-from voxbridge.shared.step.replay import Service
+from voxbridge.shared.step.replay import Service, began_at
 
-WHOLE_SERVICES = {"voice": ("voice",), "tools": ("tools",), "faults": ("voice", "tools")}
+WHOLE_SERVICES = {
+    "voice": ("voice",),
+    "tools": ("tools",),
+    "faults": ("voice", "tools"),
+    "agents": ("voice", "tools"),
+    "awareness": ("awareness",),
+}
 """Services that write their own events, by folder of tests; in other folders stand-ins write in their name."""
 
 CRASHES = 100
 """Crashes tried for each session; a shorter session gets one after every event."""
+
+CRASHED_EVENTS = 40_000
+"""Events that the crashes of one session may fold in all, so that a session of thousands of events gets fewer of them."""
 
 
 async def differences(connection: Client, services: Sequence[str]) -> str:
@@ -57,6 +66,8 @@ async def _all(log: Log, services: Sequence[str]) -> Any:
     recorded = [one async for one in log.read_all("*")]
     if any(stream.config.name == subjects.ACCOUNT_STREAM for stream in await log.js.streams_info()):
         recorded += [one async for one in log.read_all(subjects.ACCOUNTS)]
+    if any(stream.config.name == subjects.AWARENESS_STREAM for stream in await log.js.streams_info()):
+        recorded += [one async for one in log.read_all(subjects.AWARENESS_OF_ALL)]
     for sid, session in groupby(sorted(recorded, key=lambda one: (one.sid, one.seq)), key=lambda one: one.sid):
         for line in of_session(list(session), services):
             yield f"session {sid}: {line}"
@@ -74,13 +85,13 @@ def of_session(log: list[events.Recorded], services: Sequence[str]) -> Iterator[
             continue
         if not replay.same(replayed, unfinished=True):
             yield from replay.report(replayed, unfinished=True)
-        else:
+        elif began_at(replay.services()[name], [one for one in log if one.writer == name]) is None:
             yield from _crashes(replay.services()[name], log)
 
 
 def _crashes(service: Service, log: list[events.Recorded]) -> Iterator[str]:
     whole = after_crash(service, log, len(log))
-    for at in range(0, len(log), max(1, len(log) // CRASHES)):
+    for at in range(0, len(log), max(1, len(log) // CRASHES, len(log) ** 2 // CRASHED_EVENTS)):
         if after_crash(service, log, at) != whole:
             yield f"{service.writer} differs after a crash behind position {log[at - 1].seq if at else 0}"
 

@@ -15,6 +15,7 @@ from voxbridge.shared.config import Config, as_markdown
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 _LATER: Final = {
+    "awareness": ("voxbridge.commands.awareness", "awareness"),
     "admin": ("voxbridge.commands.admin", "admin"),
     "agents": ("voxbridge.commands.agents", "agents"),
     "doctor": ("voxbridge.doctor.command", "doctor"),
@@ -22,8 +23,12 @@ _LATER: Final = {
     "functions": ("voxbridge.commands.functions", "functions"),
     "health": ("voxbridge.commands.health", "health"),
     "keys": ("voxbridge.commands.keys", "keys"),
+    "knowledge": ("voxbridge.commands.knowledge", "knowledge"),
+    "mcp": ("voxbridge.commands.mcp", "mcp"),
     "models": ("voxbridge.commands.models", "models"),
     "new-pack": ("voxbridge.commands.functions", "new_pack"),
+    "platform": ("voxbridge.commands.platform", "platform"),
+    "secrets": ("voxbridge.commands.secrets", "secrets"),
     "sessions": ("voxbridge.commands.sessions", "group"),
     "token": ("voxbridge.commands.token", "token"),
     "export": ("voxbridge.commands.replay", "export_session"),
@@ -88,6 +93,7 @@ def cli() -> None:
       voxbridge token --link             let somebody else in, for an hour
       voxbridge doctor                   what is wrong here, and how to mend it
       voxbridge sessions ls              the calls in the log
+      voxbridge mcp                      the calls, for a coding assistant
       voxbridge replay SID               take a recorded call again, and see what differs
 
     Settings are environment variables; docs/configuration.md lists them.

@@ -29,16 +29,16 @@ QUICK_EVERY: Final = 10
 _MORE_IS_BETTER: Final = frozenset({"choices.shortlist", "choices.right", "choices.arguments", "choices.follow_ups"})
 
 
-async def measured(name: sets.Name, say: Callable[[str], None], *, every: int = 1) -> Measured:
-    """Measure a set with a models service of its own. Raises `StackError`."""
+async def measured(name: sets.Name, say: Callable[[str], None], *, every: int = 1, unread: bool = False) -> Measured:
+    """Measure a set with a models service of its own; `unread`: before it has read the whole prompt. Raises `StackError`."""
     load = machine.load_average()
     routing = measure.routing(name)
     async with running() as service:
         with httpx.Client(base_url=f"{service.url}/v1", timeout=ANSWER_S, trust_env=False) as client:
             asker = Asker(client, sets.functions())
-            for attempt in range(FIRST_TRIES):
+            for attempt in range(0 if unread else FIRST_TRIES):
                 try:
-                    await asyncio.to_thread(asker.talk, "hello")
+                    await asyncio.to_thread(asker.read_ahead)
                 except httpx.TimeoutException:
                     if attempt + 1 == FIRST_TRIES:
                         raise

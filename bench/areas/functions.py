@@ -21,7 +21,7 @@ from bench.areas.audio import MEDIANS, Found, Say
 from bench.clients.function_calls import PACK, Trip, calling, rate
 from bench.report import Figure, beside
 from bench.stack import READY_S, Child, Stack, StackError, child_environment, stack
-from voxbridge.shared.config import PREFIX
+from voxbridge.shared.setting import PREFIX
 from voxbridge.supervisor.probes import Probes
 
 SESSIONS: Final = 50

@@ -24,7 +24,7 @@ from bench.clients.live_call import LiveCall
 from bench.installed import Installed, busy, installed
 from bench.report import Figure
 from tests.voice.model_server import ModelServer
-from voxbridge.shared.config import PREFIX
+from voxbridge.shared.setting import PREFIX
 
 ROUNDS: Final = 60
 SENTENCES: Final = 5

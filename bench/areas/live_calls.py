@@ -27,7 +27,7 @@ from bench.stack import LIGHT, Stack, stack
 from tests.fakes.gemini.process import Connection, GoAway, Instant, Script, Watch
 from tests.fakes.gemini.turns import Call, Turn
 from tests.faults import orders
-from voxbridge.shared.config import PREFIX
+from voxbridge.shared.setting import PREFIX
 
 HANDOFFS: Final = 20
 """Handoffs of each kind; every other one with the notice that the session cannot be resumed for now."""

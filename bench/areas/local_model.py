@@ -107,9 +107,10 @@ class Service:
                 return process
         raise StackError("llama.cpp is not running.")
 
-    async def ask(self, question: str, system: str = SYSTEM) -> Answer:
-        """Stream one answer; raises `httpx.HTTPError`."""
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+    async def ask(self, question: str, system: str = SYSTEM, *, screen: str = "") -> Answer:
+        """Stream one answer, of a model that is told of a `screen`; raises `httpx.HTTPError`."""
+        told = [{"role": "user", "content": screen}] if screen else []
+        messages = [{"role": "system", "content": system}, *told, {"role": "user", "content": question}]
         body = {"messages": messages, "tools": TOOLS, "stream": True, "max_tokens": MAX_TOKENS, "temperature": 0, "keep_prompt": True}
         began, first = time.perf_counter(), 0.0
         async with self._client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:

@@ -11,13 +11,16 @@ from bench.choice import page, sets
 
 
 @click.command()
-@click.option("--set", "name", type=click.Choice(["held_out", "development"]), default="held_out", show_default=True)
+@click.option("--set", "name", type=click.Choice(["held_out", "validation", "development"]), default="held_out", show_default=True)
 @click.option("--every", default=1, show_default=True, help="Ask every so many of the requests.")
-@click.option("--misses", is_flag=True, help="Print what was answered wrongly; for the development set.")
+@click.option("--misses", is_flag=True, help="Print what was answered wrongly; for the development and validation sets.")
+@click.option("--unread", is_flag=True, help="Ask before the whole prompt has been read: each request has a short one.")
 @click.option("--publish", is_flag=True, help="Write the table into docs/models.md.")
-def main(name: sets.Name, every: int, *, misses: bool, publish: bool) -> None:
+def main(name: sets.Name, every: int, *, misses: bool, unread: bool, publish: bool) -> None:
     """Ask the local model the requests of a set."""
-    found = asyncio.run(measured(name, click.echo, every=every))
+    if publish and unread:
+        raise click.UsageError("The table in docs/models.md is of a prompt that has been read: leave --unread out.")
+    found = asyncio.run(measured(name, click.echo, every=every, unread=unread))
     click.echo(page.table(found))
     for answer in found.answers if misses else ():
         if not answer.arguments_right:

@@ -47,7 +47,7 @@ class Measured(msgspec.Struct, frozen=True):
     load: float
 
     def of(self, kind: str) -> list[Answer]:
-        """Return the answers of one kind: `request`, `talk`, `follow-up`."""
+        """Return the answers of one kind: `request`, `talk`, `wish`, `follow-up`."""
         return [answer for answer in self.answers if answer.kind == kind]
 
 
@@ -96,7 +96,8 @@ def answers(asker: Asker, name: sets.Name, say: Callable[[str], None], *, every:
         if number % 20 == 0:
             say(f"choices: request {number + 1} of {len(asked)}")
         found.append(asker.request(tool, request))
-    say("choices: small talk and follow-ups")
+    say("choices: small talk, wishes and follow-ups")
     found += [asker.talk(line) for line in sets.talk(name)[::every]]
+    found += [asker.talk(line, "wish") for line in sets.wishes(name)[::every]]
     found += [asker.follow_up(one) for one in sets.follow_ups(name)[::every]]
     return found

@@ -41,7 +41,7 @@ def written(page: str, found: Measured) -> str:
 
 def table(found: Measured) -> str:
     """Return the figures, and the answers by function, as Markdown."""
-    requests, talk, follow_ups = found.of("request"), found.of("talk"), found.of("follow-up")
+    requests, talk, wishes, follow_ups = (found.of(kind) for kind in ("request", "talk", "wish", "follow-up"))
     routing, slips = found.routing, [answer for answer in requests if answer.slip]
     rows = [
         ("wanted function among the router's best six", f"{routing.hit(6):.1f} %", "≥ 95 %"),
@@ -53,6 +53,7 @@ def table(found: Measured) -> str:
         ("right function and arguments", f"{share(one.arguments_right for one in requests):.1f} %", "≥ 75 %"),
         (f"the same of {len(slips)} that were misheard", f"{share(one.arguments_right for one in slips):.1f} %", ""),
         (f"{len(talk)} lines of small talk that call", f"{share(not one.right for one in talk):.1f} %", "≤ 5 %"),
+        (f"{len(wishes)} wishes that nothing here serves, that call", f"{share(not one.right for one in wishes):.1f} %", ""),
         (f"{len(follow_ups)} follow-ups, right function", f"{share(one.right for one in follow_ups):.1f} %", "≥ 75 %"),
         (f"{len(follow_ups)} follow-ups, function and arguments", f"{share(one.arguments_right for one in follow_ups):.1f} %", ""),
         ("a call decided, warm prompt, p50", f"{decision_s(requests):.2f} s", "≤ 1.2 s"),

@@ -14,11 +14,11 @@ import msgspec
 
 from voxbridge.services.tools.packs.everyday import calculator
 from voxbridge.services.tools.registry import BUILT_IN, load
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import Function, with_names
 from voxbridge.shared.errors import VoxbridgeError
 
 FOLDER: Final = Path(__file__).parent
-Name = Literal["held_out", "development"]
+Name = Literal["held_out", "validation", "development"]
 CLOSE: Final = 1e-6
 
 
@@ -72,6 +72,13 @@ def functions() -> tuple[Function, ...]:
     return (*built_in, *(card.function() for card in cards if card.name not in names))
 
 
+@cache
+def named_functions() -> tuple[Function, ...]:
+    """Return the functions as a session of the made-up installation has them: arguments that name something are enums of what exists."""
+    things = msgspec.yaml.decode((FOLDER / "installation.yaml").read_bytes(), type=dict[str, dict[str, list[str]]])
+    return tuple(with_names(function, things.get(function.name, {})) for function in functions())
+
+
 def requests(name: Name) -> list[tuple[str, Request]]:
     """Return the requests of a set, each with the function that it wants."""
     found = msgspec.yaml.decode((FOLDER / f"{name}.yaml").read_bytes(), type=dict[str, list[Request]])
@@ -81,6 +88,12 @@ def requests(name: Name) -> list[tuple[str, Request]]:
 def talk(name: Name) -> list[str]:
     """Return the small talk of a set."""
     return msgspec.yaml.decode((FOLDER / f"{name}_talk.yaml").read_bytes(), type=list[str])
+
+
+def wishes(name: Name) -> list[str]:
+    """Return the wishes of a set that no function serves; the development set has none."""
+    path = FOLDER / f"{name}_wishes.yaml"
+    return msgspec.yaml.decode(path.read_bytes(), type=list[str]) if path.exists() else []
 
 
 def follow_ups(name: Name) -> list[FollowUp]:

@@ -30,7 +30,7 @@ from bench.peers.environment import Uninstallable, install, release_of
 from bench.peers.results import P99_LIMIT_MS, Absent, Comparison, Measured, cpu, judged
 from bench.peers.systems import OURS, RELAY, TITLES, System, cores, on_cores, peer, product, sdk_relay
 from bench.stack import Child, StackError, child_environment
-from voxbridge.shared.config import PREFIX
+from voxbridge.shared.setting import PREFIX
 
 Say = Callable[[str], None]
 

@@ -29,6 +29,8 @@ export interface VoiceAgentOptions {
   pushToTalk?: boolean;
   /** What the page itself answers, by function name; declared when a call starts. */
   tools?: Tools;
+  /** Tell agents which page the person is on, and errors that nobody caught, while a call is up. Nothing is told without it. */
+  awareness?: boolean | { pages?: boolean; errors?: boolean };
   /** How long a lost call is tried for, in ms; 120,000, as long as a gateway keeps it, by default. 0 ends it with its socket. */
   resumeWindow?: number;
   /** Keeps copies of samples and marks for measurements (docs/studio.md). */

@@ -4,6 +4,8 @@
  */
 import { type DeviceEvents, type DeviceOptions, SoundDevice } from "./audio/device";
 import type { FromWorker } from "./audio/messages";
+import type { ScreenWatcher } from "./call/screen";
+import { watchPage } from "./page-watch";
 import { SocketWorker } from "./socket/socket-worker";
 import type { Unsubscribe } from "./events";
 import type { Store } from "./resume/resume-ticket";
@@ -36,6 +38,8 @@ export interface Platform {
   sound: (options: DeviceOptions, events: DeviceEvents) => Sound;
   store: () => Store | undefined;
   watch: (watcher: Watcher) => Unsubscribe;
+  /** Where the person is, and what goes wrong there, until the answer is called. */
+  screen: (watcher: ScreenWatcher) => Unsubscribe;
 }
 
 export const browser: Platform = {
@@ -60,4 +64,5 @@ export const browser: Platform = {
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && back(false), { signal });
     return () => listening.abort();
   },
+  screen: watchPage,
 };

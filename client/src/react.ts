@@ -1,13 +1,19 @@
 /** react.js: the hook. Owns one agent for the life of a component; safe on the server and under StrictMode. */
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { VoiceAgent } from "./agent";
+import type { Approval, Task } from "./entries";
 import type { VoiceAgentOptions } from "./options";
 import type { Snapshot } from "./state";
+import { openApprovals, openTasks } from "./work";
 
 export * from "./client";
 
 export interface UseVoiceAgent extends Snapshot {
   agent: VoiceAgent;
+  /** Those that are open, oldest first: `agent.answerApproval(id, yes)` answers one. */
+  approvals: readonly Approval[];
+  /** Those that run, oldest first: `agent.cancelTask(id)` ends one. */
+  tasks: readonly Task[];
 }
 
 const leaving = new WeakMap<VoiceAgent, ReturnType<typeof setTimeout>>();
@@ -25,5 +31,8 @@ export function useVoiceAgent(options: VoiceAgentOptions = {}): UseVoiceAgent {
     agent.resume();
     return () => void leaving.set(agent, setTimeout(() => agent.end(), 0));
   }, [agent]);
-  return { ...snapshot, agent };
+  const { conversation } = snapshot;
+  const approvals = useMemo(() => openApprovals({ conversation }), [conversation]);
+  const tasks = useMemo(() => openTasks({ conversation }), [conversation]);
+  return { ...snapshot, agent, approvals, tasks };
 }

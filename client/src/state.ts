@@ -1,10 +1,12 @@
 /**
  * What the page knows of the call: one immutable snapshot, and a pure step from it to the next.
- * Owns the conversation as it is shown. Levels are not in it: they change 20 times a second and go by `levels`.
+ * Owns what is said, and by whom; the work of functions is `work`'s. Levels are not in it: they change 20 times a second and go by `levels`.
  */
 import type { Interruption } from "./resume/backoff";
+import { append, type Entry, type Handoff, key, MAX_ENTRIES, replace, type Said } from "./entries";
 import type { AgentErrorFields, Closed } from "./errors";
-import type { Json, Latency, Mode, Recap, ServerMessage, SessionState, Speaker, Usage } from "./socket/protocol";
+import type { Latency, Mode, Recap, ServerMessage, SessionState, Speaker, Usage } from "./socket/protocol";
+import { over, receiveWork } from "./work";
 
 export type Connection = "idle" | "connecting" | "connected" | "reconnecting" | "closed";
 export type Microphone = "off" | "asking" | "on" | "muted";
@@ -17,62 +19,6 @@ export interface Notice {
   /** ms of the agent's clock. */
   at: number;
 }
-
-export interface Said {
-  kind: "said";
-  key: string;
-  role: "user" | "assistant";
-  text: string;
-  final: boolean;
-  typed: boolean;
-  interrupted: boolean;
-  /** It was not the person who interrupted: the socket was lost, or the worker. The rest is said again in another line. */
-  cut: boolean;
-  /** What was made and not heard, after an interruption. */
-  unheard: string;
-  turn: number | null;
-  generation: number | null;
-  seq: number | null;
-  /** Who said it, where agents have names. */
-  agent: string;
-}
-
-/** One agent hands the conversation over to another. */
-export interface Handoff {
-  kind: "handoff";
-  key: string;
-  from: string;
-  to: string;
-  reason: string;
-  /** Until the other one could speak; null before. */
-  ms: number | null;
-}
-
-export interface Call {
-  kind: "call";
-  key: string;
-  id: string | null;
-  name: string;
-  args: Json;
-  status: "running" | "done" | "failed" | "cancelled";
-  result: unknown;
-  /** Milliseconds between the call and its result, where this page saw both happen. */
-  ms: number | null;
-  startedAt: number | null;
-}
-
-export interface Task {
-  kind: "task";
-  key: string;
-  id: string;
-  name: string;
-  status: "running" | "done" | "failed";
-  result: unknown;
-  startedAt: number | null;
-  ms: number | null;
-}
-
-export type Entry = Said | Call | Task | Handoff;
 
 export interface Snapshot {
   connection: Connection;
@@ -105,8 +51,6 @@ export interface Snapshot {
   cut: number | null;
 }
 
-export const MAX_ENTRIES = 500;
-
 const NONE: Usage = { input_tokens: 0, output_tokens: 0 };
 
 export const INITIAL: Snapshot = {
@@ -131,30 +75,6 @@ export const INITIAL: Snapshot = {
   pushToTalk: false,
   cut: null,
 };
-
-let counter = 0;
-function key(): string {
-  counter += 1;
-  return `e${counter}`;
-}
-
-function append(snapshot: Snapshot, entry: Entry): Snapshot {
-  return { ...snapshot, conversation: [...snapshot.conversation, entry].slice(-MAX_ENTRIES) };
-}
-
-/** Replace the newest entry that `match` accepts; null if there is none. */
-function replace<K extends Entry>(snapshot: Snapshot, match: (entry: Entry) => entry is K, change: (entry: K) => Entry): Snapshot | null {
-  const index = snapshot.conversation.findLastIndex((entry) => match(entry));
-  const found = snapshot.conversation[index];
-  if (found === undefined || !match(found)) return null;
-  return { ...snapshot, conversation: snapshot.conversation.with(index, change(found)) };
-}
-
-function failed(result: unknown): boolean {
-  if (typeof result !== "object" || result === null) return false;
-  const fields = result as Json;
-  return fields["success"] === false || fields["error"] !== undefined;
-}
 
 function line(role: Said["role"], more: Partial<Said>): Said {
   return {
@@ -221,10 +141,6 @@ function said(snapshot: Snapshot, message: Transcript): Snapshot {
   return append(snapshot, update(line(message.role, { generation })));
 }
 
-function ofCall(name: string, id: string | undefined): (entry: Entry) => entry is Call {
-  return (entry): entry is Call => entry.kind === "call" && (id === undefined ? entry.name === name && entry.status === "running" : entry.id === id);
-}
-
 /** Who speaks after a message that says so; nothing changes where it does not. */
 function speaker({ speaker }: Snapshot, { agent = speaker.agent, agents = speaker.agents, pipeline = speaker.pipeline, voice = speaker.voice, model = speaker.model }: Partial<Speaker>): Speaker {
   return { agent, agents, pipeline, voice, model };
@@ -232,8 +148,6 @@ function speaker({ speaker }: Snapshot, { agent = speaker.agent, agents = speake
 
 /** The snapshot after a message from the server; `now` in ms of any clock that does not jump, null for what happened before. */
 export function receive(snapshot: Snapshot, message: ServerMessage, now: number | null): Snapshot {
-  const since = (then: number | null): number | null => (now === null || then === null ? null : now - then);
-  const done = (result: unknown) => <Work extends Call | Task>(work: Work): Work => ({ ...work, status: failed(result) ? "failed" : "done", result, ms: since(work.startedAt) });
   switch (message.type) {
     case "setup_complete":
       return { ...snapshot, connection: "connected", sessionId: message.sessionId, mode: message.mode, recorded: message.recorded === true, speaker: speaker(snapshot, message), error: now === null ? snapshot.error : null };
@@ -264,19 +178,18 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
       return { ...(replace(snapshot, isOpen, (entry) => ({ ...entry, ms })) ?? snapshot), speaker: speaker(snapshot, { ...message, agent: to }) };
     }
     case "function_call":
-      return append(snapshot, {
-        kind: "call", key: key(), id: message.fn_call_id ?? null, name: message.name, args: message.args, status: "running", result: null, ms: null, startedAt: now,
-      });
     case "function_result":
-      return replace(snapshot, ofCall(message.name, message.fn_call_id), done(message.result)) ?? snapshot;
     case "function_cancelled":
-      return replace(snapshot, ofCall(message.name, message.fn_call_id), (call) => ({ ...call, status: "cancelled", ms: since(call.startedAt) })) ?? snapshot;
     case "async_task_started":
-      return append(snapshot, { kind: "task", key: key(), id: message.task_id, name: message.function, status: "running", result: null, startedAt: now, ms: null });
-    case "async_task_complete": {
-      const isTask = (entry: Entry): entry is Task => entry.kind === "task" && entry.id === message.task_id;
-      return replace(snapshot, isTask, done(message.result)) ?? snapshot;
-    }
+    case "async_task_complete":
+    case "task_progress":
+    case "approval_requested":
+    case "approval_ended":
+    case "run_started":
+    case "run_step":
+    case "run_waiting":
+    case "run_ended":
+      return receiveWork(snapshot, message, now);
     case "error": {
       const { message: text, code, retryable, field, limit } = message;
       const action = retryable ? "Try again in a moment." : "See what the message names, then start again.";
@@ -327,7 +240,8 @@ export function reconnecting(snapshot: Snapshot, interruption: Interruption): Sn
 export function disconnected(snapshot: Snapshot, closed: Closed, error: AgentErrorFields | null, state: AgentState = "ended"): Snapshot {
   const conversation = snapshot.conversation.map((entry) => {
     if (entry.kind === "said") return entry.final ? entry : { ...entry, final: true };
-    return entry.kind === "call" && entry.status === "running" ? { ...entry, status: "cancelled" as const } : entry;
+    // What goes on in another window may be taken back from there.
+    return entry.kind === "handoff" || (state === "elsewhere" && entry.kind !== "call") ? entry : over(entry);
   });
   return {
     ...snapshot,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cutAt } from "../src/page/content";
 import { pageFunctions } from "../src/page/functions";
+import { declared } from "../src/tools";
 import { findRoute, nameOf, PATH_LIMIT } from "../src/page/routes";
 
 const BASE = "https://shop.example";
@@ -37,6 +38,15 @@ test("a text is cut at whole characters", () => {
 test("functions are those that the page can answer, and need no window before they are called", () => {
   assert.deepEqual(Object.keys(pageFunctions()).sort(), ["get_current_page", "get_workspace_state", "read_page_content", "switch_theme"]);
   assert.equal(Object.keys(pageFunctions({ routes: ROUTES, switchModel: () => ({}) })).length, 6);
+});
+
+test("what may be opened is told by the names of the pages that have one", () => {
+  const opens = (routes: Record<string, string>): unknown => declared(pageFunctions({ routes })).find(({ name }) => name === "navigate_page")?.parameters;
+  assert.deepEqual(opens(ROUTES), { type: "object", properties: { path: { type: "string", enum: ["Home", "Past orders", "Help"] } }, required: ["path"] });
+  assert.equal(opens({ "/:id": "Thing" }), undefined);
+  const many = (count: number): Record<string, string> => Object.fromEntries(Array.from({ length: count }, (_, number) => [`/${number}`, `Page ${number}`]));
+  assert.notEqual(opens(many(64)), undefined);
+  assert.equal(opens(many(65)), undefined);
 });
 
 test("a model is switched by the page, and a theme is one of three", async () => {

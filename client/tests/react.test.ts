@@ -5,12 +5,12 @@ import { renderToString } from "react-dom/server";
 import { AgentError, useVoiceAgent, VoiceAgent } from "../src/react";
 
 function Page(): ReactElement {
-  const { connection, state, microphone } = useVoiceAgent({ mode: "echo" });
-  return createElement("p", null, `${connection}/${state}/${microphone}`);
+  const { connection, state, microphone, approvals, tasks } = useVoiceAgent({ mode: "echo" });
+  return createElement("p", null, `${connection}/${state}/${microphone}/${approvals.length + tasks.length}`);
 }
 
 test("a server renders the hook without touching a window or a device", () => {
-  assert.equal(renderToString(createElement(StrictMode, null, createElement(Page))), "<p>idle/idle/off</p>");
+  assert.equal(renderToString(createElement(StrictMode, null, createElement(Page))), "<p>idle/idle/off/0</p>");
 });
 
 test("an agent that was not started can be muted, interrupted and ended without harm", () => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { VoiceAgent } from "../src/client";
 import { INPUT_FRAME_BYTES, readPrefix, writePrefix } from "../src/socket/frames";
 import type { Json } from "../src/socket/protocol";
-import type { Said } from "../src/state";
+import type { Said } from "../src/entries";
 import { flushPromises, World } from "./world";
 
 function lines(agent: VoiceAgent): string[] {

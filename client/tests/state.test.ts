@@ -4,7 +4,8 @@ import { describeClose, microphoneError } from "../src/errors";
 import { socketUrl } from "../src/socket/socket-worker";
 import { span } from "../src/resume/news";
 import { decode, type ServerMessage } from "../src/socket/protocol";
-import { disconnected, INITIAL, MAX_ENTRIES, receive, type Said, type Snapshot, typed } from "../src/state";
+import { MAX_ENTRIES, type Said } from "../src/entries";
+import { disconnected, INITIAL, receive, type Snapshot, typed } from "../src/state";
 
 function fold(messages: ServerMessage[], from: Snapshot = INITIAL): Snapshot {
   return messages.reduce((snapshot, message, i) => receive(snapshot, message, i * 100), from);

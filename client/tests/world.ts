@@ -3,6 +3,7 @@ import type { DeviceEvents } from "../src/audio/device";
 import { VoiceAgent, type VoiceAgentOptions } from "../src/client";
 import { CallSocket } from "../src/socket/call-socket";
 import type { Snapshot } from "../src/state";
+import type { ScreenWatcher } from "../src/call/screen";
 import type { Platform, Watcher, Wire } from "../src/platform";
 import type { Store } from "../src/resume/resume-ticket";
 import { Clock } from "./clock";
@@ -25,6 +26,7 @@ export class World {
   line: CallSocket | null = null;
   sound: DeviceEvents | null = null;
   watcher: Watcher | null = null;
+  screen: ScreenWatcher | null = null;
   microphone: () => Promise<void> = () => Promise.resolve();
   page = "http://127.0.0.1:8420/";
   reloaded = false;
@@ -46,6 +48,10 @@ export class World {
     random: () => this.random,
     later: (ms, work) => this.clock.later(ms, work),
     store: () => this.tab,
+    screen: (watcher) => {
+      this.screen = watcher;
+      return () => (this.screen = null);
+    },
     watch: (watcher) => {
       this.watcher = watcher;
       return () => (this.watcher = null);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from deploy.gates import configuration, docstrings, figures, functions, imports, length, licences, purity
+from deploy.gates import configuration, docstrings, figures, functions, imports, length, licences, purity, readme, session_messages
 
 GATES = {
     "every core is pure": purity,
@@ -14,6 +14,8 @@ GATES = {
     "licences are allowed": licences,
     "docs/configuration.md is what the code says": configuration,
     "docs/functions.md is what the code says": functions,
+    "the messages of /session are what the code says": session_messages,
+    "README's table of functions is what the code says": readme,
     "README and docs quote the newest run of make bench": figures,
 }
 

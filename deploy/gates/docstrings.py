@@ -1,8 +1,11 @@
-"""Gate: a docstring names the thing or opens with a verb; none opens with a clause ("What was heard", "Whether it runs")."""
+"""Gate: a docstring names the thing or opens with a verb; none opens with a clause ("What was heard", "Whether it runs"). The text behind a
+value is one, too."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +25,23 @@ def problems() -> list[str]:
 def of(path: Path) -> list[str]:
     """Return the problems of one file, each with its line."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, _DOCUMENTED):
-            words = (ast.get_docstring(node) or "").split()
-            if words and words[0].strip(".,:;") in CLAUSES:
-                line = 1 if isinstance(node, ast.Module) else node.lineno
-                found.append(f"{line} has a docstring that opens with {words[0]!r}; open it with a verb, or name the thing.")
+    for line, text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+        words = text.split()
+        if words and words[0].strip(".,:;") in CLAUSES:
+            found.append(f"{line} has a docstring that opens with {words[0]!r}; open it with a verb, or name the thing.")
     return found
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield each docstring with its line: of modules, classes and functions, and of values."""
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED):
+            yield (1 if isinstance(node, ast.Module) else node.lineno), ast.get_docstring(node) or ""
+            for value, behind in pairwise(node.body):
+                if (
+                    isinstance(value, ast.Assign | ast.AnnAssign)
+                    and isinstance(behind, ast.Expr)
+                    and isinstance(behind.value, ast.Constant)
+                    and isinstance(behind.value.value, str)
+                ):
+                    yield behind.lineno, behind.value.value

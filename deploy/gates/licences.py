@@ -32,6 +32,7 @@ WEAK: Final = frozenset({"MPL-2.0"})
 """Licences with file-level copyleft: the packages are used unmodified, so there are no further obligations."""
 
 EXCEPTIONS: Final = {
+    "quickjs-ng": ("", "MIT by its file LICENSE; its metadata names none"),
     "piper-tts": ("GPL-3.0-or-later", "runs as a process of its own and is never imported (docs/models.md)"),
     "num2words": ("LGPL", "used unmodified; pure Python that the user may replace"),
     "soxr": ("LGPL-2.1-or-later", "a shared library that the user may replace"),

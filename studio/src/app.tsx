@@ -4,14 +4,12 @@ import { Probe } from "voxbridge/probe";
 import { useVoiceAgent } from "voxbridge/react";
 import { Link, useLocation } from "wouter";
 import { lock, useLocked, useRound } from "./access";
+import { useVisits } from "./awareness/visits";
 import { Help } from "./help";
 import { Icon, Wordmark } from "./icons";
-import { KeysRoom } from "./keys/room";
 import { answerFor, PAGE_TOOLS } from "./page/tools";
 import { expose, isProbing } from "./probe";
 import { ROOMS } from "./rooms";
-import { SessionList } from "./sessions/list";
-import { SessionRoom } from "./sessions/room";
 import { TalkRoom } from "./talk/room";
 import { useTheme } from "./theme";
 import { Unlock } from "./unlock";
@@ -19,11 +17,24 @@ import { STATE_WORDS } from "./words";
 
 // Rooms that are not the first thing that anybody opens.
 const AgentsRoom = lazy(() => import("./agents/room").then(({ AgentsRoom: room }) => ({ default: room })));
+const AwarenessRoom = lazy(() => import("./awareness/room").then(({ AwarenessRoom: room }) => ({ default: room })));
+const KeysRoom = lazy(() => import("./keys/room").then(({ KeysRoom: room }) => ({ default: room })));
+const SessionList = lazy(() => import("./sessions/list").then(({ SessionList: list }) => ({ default: list })));
+const SessionRoom = lazy(() => import("./sessions/room").then(({ SessionRoom: room }) => ({ default: room })));
 const ToolsRoom = lazy(() => import("./tools/room").then(({ ToolsRoom: room }) => ({ default: room })));
+
+/** A part of an address as it was meant; one that is no such part as it stands. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
 
 export function App(): ReactElement {
   const [probe] = useState(() => (isProbing() ? new Probe() : null));
-  const call = useVoiceAgent({ probe, tools: PAGE_TOOLS });
+  const call = useVoiceAgent({ probe, tools: PAGE_TOOLS, awareness: true });
   const [path] = useLocation();
   const [theme, nextTheme] = useTheme();
   const help = useRef<HTMLDialogElement>(null);
@@ -37,7 +48,20 @@ export function App(): ReactElement {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
-  const [, room, id] = path.split("/");
+  const { agent } = call;
+  useEffect(
+    () =>
+      agent.on("start_tour", ({ tour, named }) => {
+        void import("./tour/tours").then(({ begin }) => begin(agent, tour, named === true));
+      }),
+    [agent],
+  );
+  /** In a call it is asked for in words, so that the agent says it. */
+  const tour = (): void => {
+    if (call.connection === "connected") agent.sendText("Show me around").catch(() => undefined);
+    else void import("./tour/tours").then(({ begin }) => begin(agent, null, false));
+  };
+  const [, room, id, part = ""] = path.split("/");
   const title = ROOMS.find(([path]) => path === room)?.[1] ?? "Talk";
   useEffect(() => {
     document.title = `${title} · Voxbridge`;
@@ -49,6 +73,7 @@ export function App(): ReactElement {
     if (refused) lock();
   }, [refused]);
   const shut = locked && room !== "keys" && (call.connection === "idle" || call.connection === "closed");
+  useVisits(path, title, call.connection === "idle" || call.connection === "closed", locked);
   const elsewhere = room !== "" && (call.connection === "connected" || call.connection === "reconnecting");
   return (
     <>
@@ -76,16 +101,17 @@ export function App(): ReactElement {
       {shut && <main className="sessions keys"><Unlock key={round} /></main>}
       {!shut && (
         <Fragment key={round}>
-          {room === "sessions" && (id ? <SessionRoom key={id} id={id} /> : <SessionList />)}
           <Suspense fallback={<main className="sessions" aria-busy="true" />}>
+            {room === "sessions" && (id ? <SessionRoom key={id} id={id} /> : <SessionList />)}
             {room === "agents" && <AgentsRoom />}
-            {room === "tools" && <ToolsRoom name={id ?? ""} />}
+            {room === "tools" && <ToolsRoom call={call} name={id ?? ""} run={decoded(part)} />}
+            {room === "awareness" && <AwarenessRoom />}
+            {room === "keys" && <KeysRoom />}
           </Suspense>
-          {room === "keys" && <KeysRoom />}
           {title === "Talk" && <TalkRoom call={call} />}
         </Fragment>
       )}
-      <Help dialog={help} />
+      <Help dialog={help} onTour={tour} />
     </>
   );
 }

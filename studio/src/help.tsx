@@ -19,13 +19,14 @@ function Keys({ title, keys }: { title: string; keys: [key: string, meaning: str
   );
 }
 
-export function Help({ dialog }: { dialog: RefObject<HTMLDialogElement | null> }): ReactElement {
+export function Help({ dialog, onTour }: { dialog: RefObject<HTMLDialogElement | null>; onTour: () => void }): ReactElement {
   return (
     <dialog ref={dialog} className="help" aria-labelledby="help-title">
       <h2 id="help-title">Keyboard</h2>
       <Keys title="Talk" keys={KEYS} />
       <Keys title="A session's timeline" keys={TIMELINE_KEYS} />
-      <form method="dialog">
+      <form method="dialog" className="help-end">
+        <button type="submit" className="button" onClick={onTour}>Show me around</button>
         <button type="submit" className="button">Close</button>
       </form>
     </dialog>

@@ -41,12 +41,14 @@ export function credentials(): Record<string, string> {
 
 interface Asked {
   signal?: AbortSignal;
-  method?: "GET" | "POST" | "DELETE";
+  method?: "GET" | "POST" | "PUT" | "DELETE";
   body?: unknown;
+  /** The answer has no JSON. */
+  bare?: boolean;
 }
 
 /** The answer's JSON; undefined where it has none. */
-export async function ask<Body>(path: string, { signal, method = "GET", body }: Asked = {}): Promise<Body> {
+export async function ask<Body>(path: string, { signal, method = "GET", body, bare = false }: Asked = {}): Promise<Body> {
   let answer: Response;
   const headers = { accept: "application/json", ...credentials(), ...(body === undefined ? {} : { "content-type": "application/json" }) };
   try {
@@ -60,18 +62,20 @@ export async function ask<Body>(path: string, { signal, method = "GET", body }: 
     const said = (await answer.json().catch(() => null)) as { message?: string; code?: string; field?: string | null } | null;
     throw new ReadError(answer.status, said?.message ?? `The gateway answered ${answer.status}.`, said?.code, said?.field ?? "");
   }
-  return (answer.status === 204 ? undefined : await answer.json()) as Body;
+  return (bare || answer.status === 204 ? undefined : await answer.json()) as Body;
 }
 
 export interface Loaded<Value> {
   value: Value | null;
   error: ReadError | null;
+  /** When the value came, in ms of the Unix clock. */
+  at: number;
   reload: () => void;
 }
 
 /** What a path answers; asked again every 5 s while it cannot be had, and while `watching`. */
 export function useLoaded<Value>(path: string, watching = false): Loaded<Value> {
-  const [loaded, setLoaded] = useState<{ value: Value | null; error: ReadError | null }>({ value: null, error: null });
+  const [loaded, setLoaded] = useState<Omit<Loaded<Value>, "reload">>({ value: null, error: null, at: 0 });
   const [round, setRound] = useState(0);
   const reload = useCallback(() => setRound((before) => before + 1), []);
   useEffect(() => {
@@ -79,7 +83,7 @@ export function useLoaded<Value>(path: string, watching = false): Loaded<Value> 
     let timer: ReturnType<typeof setTimeout> | undefined;
     ask<Value>(path, { signal: leaving.signal })
       .then((value) => {
-        setLoaded({ value, error: null });
+        setLoaded({ value, error: null, at: Date.now() });
         if (watching) timer = setTimeout(reload, AGAIN_MS);
       })
       .catch((cause: unknown) => {

@@ -5,6 +5,8 @@ import "./styles/talk.css";
 import "./styles/sessions.css";
 import "./styles/agents.css";
 import "./styles/tools.css";
+import "./styles/awareness.css";
+import "./styles/tour.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { arrive } from "./access";

@@ -5,6 +5,7 @@ export const ROOMS: readonly [path: string, name: string][] = [
   ["tools", "Tools"],
   ["agents", "Agents"],
   ["sessions", "Sessions"],
+  ["awareness", "Awareness"],
   ["keys", "Keys"],
 ];
 
@@ -12,6 +13,11 @@ export const ROOMS: readonly [path: string, name: string][] = [
 export const ROUTES: Routes = {
   "/": "Talk",
   ...Object.fromEntries(ROOMS.map(([path, name]) => [`/${path}`, name])),
+  "/tools/tasks": "Tasks",
+  "/tools/approvals": "Approvals",
+  "/tools/macros": "Macros",
+  "/tools/runs": "Runs",
+  "/tools/runs/:id": "Run",
   "/tools/:name": "Tool",
   "/sessions/:id": "Session",
 };

@@ -111,6 +111,26 @@ export function told(type: string, data: Record<string, unknown>): string {
     case "provider.go_away":
       return `${provider} closes this connection in ${duration(number("time_left_ms"))}; the call moves to a new one.`;
     default:
+      return toldOfWork(type, text, number);
+  }
+}
+
+/** What an event of approvals and runs says. */
+function toldOfWork(type: string, text: (name: string) => string, number: (name: string) => number): string {
+  switch (type) {
+    case "approval.requested":
+      return text("question");
+    case "approval.ended":
+      return `${functionName(text("name"))} was ${text("outcome")}${text("by") === "" ? "" : ` by ${text("by")}`}.`;
+    case "run.started":
+      return `${text("name")} began its ${number("steps")} steps.`;
+    case "run.waiting":
+      return text("question") === "" ? `${text("name")} waits.` : text("question");
+    case "run.completed":
+      return `${text("name")} is done after ${duration(number("ms"))}.`;
+    case "run.cancelled":
+      return `${text("name")} was cancelled: ${text("reason")}.`;
+    default:
       return "";
   }
 }

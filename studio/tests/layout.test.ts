@@ -23,6 +23,23 @@ const CALL = [
   event(3510, "voice", "agent.said", { generation: 1, text: "Four", unheard: " it is.", interrupted: true }),
 ];
 
+test("a request for approval and the steps of a run are spans among the tools, with what came of them", () => {
+  const { spans } = layout([
+    event(0, "tools", "approval.requested", { approval_id: "approval-a", name: "delete_macro" }),
+    event(10, "tools", "approval.ended", { approval_id: "approval-a", name: "delete_macro", outcome: "denied" }),
+    event(20, "tools", "run.step_started", { run_id: "r", step: "one", attempt: 1 }),
+    event(30, "tools", "run.step_failed", { run_id: "r", step: "one", attempt: 1 }),
+    event(40, "tools", "run.step_started", { run_id: "r", step: "one", attempt: 2 }),
+    event(50, "tools", "run.step_completed", { run_id: "r", step: "one", attempt: 2 }),
+    event(60, "tools", "run.completed", { run_id: "r" }),
+  ]);
+  assert.deepEqual(spans.filter(({ lane }) => lane === "Tools").map(({ from, to, label, kind, note }) => [from, to, label, kind, note]), [
+    [0, 10, "Delete macro?", "task", "denied"],
+    [20, 30, "one", "failed", "failed"],
+    [40, 50, "one", "tool", "completed"],
+  ]);
+});
+
 test("a call becomes speech, thinking, a tool and an interrupted reply, each with its time", () => {
   const { spans, end } = layout(CALL);
   assert.deepEqual(

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 import pytest
 
 from bench.choice import sets
-from voxbridge.services.models.choice import follow_ups, small_talk
+from voxbridge.services.models.choice import follow_ups, small_talk, wishes
 
 FUNCTIONS = sets.functions()
 NAMES = {function.name for function in FUNCTIONS}
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 APART = 4
+APART_SETS = pytest.mark.parametrize("name", ["held_out", "validation"])
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -43,21 +44,24 @@ def test_a_line_that_shares_four_words_is_found() -> None:
     assert not _alike(["what is the date in Rome"], known)
 
 
-def test_no_held_out_request_is_taught() -> None:
-    lines = [request.say for _, request in sets.requests("held_out")]
-    lines += [one.say for one in sets.follow_ups("held_out")]
-    lines += [said for one in sets.follow_ups("held_out") for said, *_ in one.before]
+@APART_SETS
+def test_no_request_that_is_kept_apart_is_taught(name: sets.Name) -> None:
+    lines = [request.say for _, request in sets.requests(name)]
+    lines += [one.say for one in sets.follow_ups(name)]
+    lines += [said for one in sets.follow_ups(name) for said, *_ in one.before]
     assert _alike(lines, _taught()) == []
 
 
-def test_no_held_out_small_talk_or_follow_up_is_taught() -> None:
-    assert _alike(sets.talk("held_out"), [*_taught(), *small_talk.LINES]) == []
-    assert _alike([one.say for one in sets.follow_ups("held_out")], follow_ups.LINES) == []
+@APART_SETS
+def test_no_small_talk_or_follow_up_that_is_kept_apart_is_taught(name: sets.Name) -> None:
+    assert _alike(sets.talk(name), [*_taught(), *small_talk.LINES]) == []
+    assert _alike([one.say for one in sets.follow_ups(name)], follow_ups.LINES) == []
 
 
-def test_no_line_is_in_both_sets() -> None:
-    for both in (lambda name: [request.say for _, request in sets.requests(name)], sets.talk):
-        assert not {_words(line) for line in both("held_out")} & {_words(line) for line in both("development")}
+@pytest.mark.parametrize("pair", [("held_out", "development"), ("held_out", "validation"), ("validation", "development")])
+def test_no_line_is_in_two_sets(pair: tuple[sets.Name, sets.Name]) -> None:
+    for lines in (lambda name: [request.say for _, request in sets.requests(name)], sets.talk):
+        assert not {_words(line) for line in lines(pair[0])} & {_words(line) for line in lines(pair[1])}
 
 
 def test_the_held_out_set_is_as_large_as_it_has_to_be() -> None:
@@ -70,7 +74,7 @@ def test_the_held_out_set_is_as_large_as_it_has_to_be() -> None:
     assert len(FUNCTIONS) >= 77
 
 
-@pytest.mark.parametrize("name", ["held_out", "development"])
+@pytest.mark.parametrize("name", ["held_out", "validation", "development"])
 def test_every_function_and_argument_that_is_asked_for_is_known(name: sets.Name) -> None:
     known = {function.name: set(function.parameters.get("properties", {})) | {"result"} for function in FUNCTIONS}
     for function, request in sets.requests(name):
@@ -95,3 +99,12 @@ def test_every_function_and_argument_that_is_asked_for_is_known(name: sets.Name)
 )
 def test_arguments_are_judged_by_what_they_must_hold(wanted: dict[str, str | int | float], given: dict[str, object], fit: bool) -> None:
     assert sets.fits(wanted, given) is fit
+
+
+@APART_SETS
+def test_no_wish_that_is_kept_apart_is_taught(name: sets.Name) -> None:
+    taught = [line for subject in wishes.SUBJECTS for line in subject]
+    assert _alike(sets.wishes(name), taught) == []
+    assert _alike([request.say for _, request in sets.requests(name)], taught) == []
+    assert _alike(sets.talk(name), taught) == []
+    assert len(sets.wishes(name)) >= 30

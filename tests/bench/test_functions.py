@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bench.clients.function_calls import PACK, calling, faults, rate
+from bench.areas import macros
+from bench.clients.function_calls import FUNCTION, PACK, calling, faults, rate
+from bench.clients.tool_session import CallFailedError, Heard, tool_session
 from tests.tools.conftest import Executors
 from voxbridge.shared import events
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code
-from voxbridge.shared.events.tools import ToolCompleted, ToolFailed, ToolInterrupted, ToolStarted
+from voxbridge.shared.events.tools import RunStepCompleted, ToolCompleted, ToolFailed, ToolInterrupted, ToolStarted
 from voxbridge.shared.events.voice import Failure
 
 CALL = ("s1", "c1")
@@ -74,3 +76,22 @@ async def test_callers_hear_each_call_end_and_find_it_once_in_the_log(executors:
         await callers.check(load.calls)
         with pytest.raises(ValueError, match="begun 0 times"):
             await callers.check([*load.calls, (callers.sids[0], "never")])
+
+
+async def test_a_session_hears_its_calls_and_is_told_of_those_that_fail(executors: Executors, nats_url: str) -> None:
+    async with executors.running(PACK), tool_session(nats_url) as session:
+        await session.there(FUNCTION)
+        assert await session.call(FUNCTION) > 0
+        assert await session.append_ms() > 0
+        with pytest.raises(CallFailedError, match="nowhere failed"):
+            await session.call("nowhere")
+        ended = await session.until(lambda event: isinstance(event, ToolFailed))
+        assert ended.at >= session.heard[0].at
+
+
+def test_a_run_whose_steps_did_not_all_end_once_fails_the_measurement() -> None:
+    ended = [Heard(0.0, RunStepCompleted(run_id="r", step=f"s{number}", attempt=1)) for number in range(macros.LINGERING)]
+    macros.check(ended)
+    for wrong in (ended[1:], [*ended, ended[0]]):
+        with pytest.raises(ValueError, match=f"of {macros.LINGERING} steps"):
+            macros.check(wrong)

@@ -31,7 +31,9 @@ def models() -> RunningModels:
 @pytest.fixture(scope="package")
 def product(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """The running product."""
-    with running(tmp_path_factory.mktemp("product"), models, environment={"VOXBRIDGE_RECORDING": "allow"}) as found:
+    # The first turns may come while the prompt of all functions is still being read.
+    environment = {"VOXBRIDGE_RECORDING": "allow", "VOXBRIDGE_TURN_TIMEOUT_S": "90"}
+    with running(tmp_path_factory.mktemp("product"), models, environment=environment) as found:
         yield found
 
 

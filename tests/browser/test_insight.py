@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import DESKTOP
 from tests.browser.stage.past import Past, past
-from tests.browser.stage.studio import Studio
+from tests.browser.stage.visits import Visit, visits
 from tests.browser.test_looks import SIZES, look
 from voxbridge.shared import events
 
@@ -20,8 +18,6 @@ pytestmark = pytest.mark.timeout(600)
 
 OPENING_MS = 10_000
 """Limit in ms for a busy machine; docs/benchmarks.md has the time on a quiet one."""
-
-Visit = Callable[..., Studio]
 
 
 @pytest.fixture(scope="module")
@@ -34,22 +30,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
 @pytest.fixture
 def visit(served: Past, browser: Browser) -> Iterator[Visit]:
     """Open a path of it."""
-    with ExitStack() as pages:
-
-        def open_page(path: str, **options: Any) -> Studio:
-            context = browser.new_context(**{**DESKTOP, **options})
-            pages.callback(context.close)
-            studio = Studio(context.new_page(), served.url)
-            pages.callback(lambda: complain(studio))
-            studio.open(path)
-            return studio
-
-        yield open_page
-
-
-def complain(studio: Studio) -> None:
-    """Fail on any console message."""
-    assert studio.complaints == []
+    with visits(browser, served.url, DESKTOP, cuts=False) as visit:
+        yield visit
 
 
 def test_half_an_hour_is_open_in_a_moment(visit: Visit, served: Past) -> None:

@@ -222,7 +222,7 @@ def test_studio_opens_reads_and_recolours_itself_when_it_is_asked_aloud(own_prod
         assert "VOXBRIDGE_AGENTS_DIR" in answered[1]["data"]["result"]["text"]
         offered = {tool["function"]["name"] for tool in model.asked("llm")[-1]["tools"]}
         assert set(BROWSER_FUNCTIONS) <= offered
-        studio.page.get_by_role("link", name="Talk").click()
+        studio.page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Talk").click()
         studio.end()
 
 

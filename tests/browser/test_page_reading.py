@@ -26,6 +26,7 @@ PAGE: Final = """<!doctype html><title>Prices of tea</title>
   <details open><summary>Shipping</summary><p>Ships on Monday.</p></details>
   <script>const script = "script-77"</script><style>.style-77 {}</style><noscript>noscript-77</noscript>
   <span aria-hidden="true">decor-77</span><svg><text>svg-77</text></svg>
+  <p style="display:flex"><b>Two</b><i>cups</i></p>
   <dialog open aria-label="Basket">Two teas.</dialog>
 </main>"""
 
@@ -63,7 +64,7 @@ def run(page: Page, name: str, **args: Any) -> dict[str, Any]:
 def test_the_visible_text_is_read_and_nothing_that_is_private(page: Page) -> None:
     read = run(page, "read_page_content")
     assert read["text"] == (
-        "Tea\nGreen tea is cheaper,\nblack tea is not.\nAssam\nSencha\nPassword\nMore\nShipping\nShips on Monday.\nTwo teas."
+        "Tea\nGreen tea is cheaper,\nblack tea is not.\nAssam\nSencha\nPassword\nMore\nShipping\nShips on Monday.\nTwo cups\nTwo teas."
     )
     assert (read["success"], read["path"], read["title"], read["truncated"]) == (True, "/healthz", "Prices of tea", False)
     assert read["spoken"].startswith("This is Health: Tea Green tea is cheaper,")

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.conftest import DESKTOP
+from tests.browser.stage.barge_in import ANSWERS, WORDS
 from tests.browser.stage.cable import Cable, cable
 from tests.browser.stage.product import Product
 from tests.browser.stage.speech import Sound, spoken
@@ -90,6 +91,7 @@ def test_a_reply_that_is_cut_off_goes_on_and_no_sound_of_the_old_one_is_left(pro
     studio.until_quiet()
     studio.type(STORY)
     studio.heard(2)
+    studio.until(ANSWERS, WORDS)
     line.cut()
     studio.until_state("reconnecting")
     studio.page.wait_for_function("() => window.__voxbridge.marks().flushes.some((flush) => flush.cut)")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import DESKTOP
 from tests.browser.stage.past import Past, past
-from tests.browser.stage.studio import Studio
+from tests.browser.stage.visits import Visit, visits
 from tests.browser.test_looks import SIZES, look
 from voxbridge.shared.agents.providers import PROVIDERS
 
 pytestmark = pytest.mark.timeout(600)
 
-Visit = Callable[..., Studio]
 LOOKS_MS: Final = 20_000
 """Milliseconds to wait; the room polls the files every few seconds."""
 
@@ -53,23 +51,9 @@ def served(folder: Path) -> Iterator[Past]:
 @pytest.fixture
 def visit(served: Past, browser: Browser) -> Iterator[Visit]:
     """Open a room."""
-    with ExitStack() as pages:
-
-        def open_page(path: str, **options: Any) -> Studio:
-            context = browser.new_context(**{**DESKTOP, **options})
-            pages.callback(context.close)
-            studio = Studio(context.new_page(), served.url)
-            # There are no models here, so the browser reports the 503 of the readiness check.
-            studio.cuts_are_expected()
-            studio.open(path)
-            pages.callback(lambda: _quiet(studio))
-            return studio
-
-        yield open_page
-
-
-def _quiet(studio: Studio) -> None:
-    assert studio.complaints == []
+    # There are no models here, so the browser reports the 503 of the readiness check.
+    with visits(browser, served.url, DESKTOP) as visit:
+        yield visit
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -90,6 +90,12 @@ def test_a_link_brings_its_token_which_outlives_a_reload_and_is_in_no_address(se
     expect(page.locator(".session-rows a")).to_have_count(1)  # her own, and none of others
     page.get_by_role("link", name="Keys").click()
     expect(page.get_by_role("heading", name="This token can't read or set keys")).to_be_visible()
+    page.get_by_role("link", name="Tools").click()
+    parts = page.get_by_role("navigation", name="Parts of Tools")
+    for name, what in (("Tasks", "the tasks"), ("Approvals", "what waits for an answer"), ("Macros", "the macros"), ("Runs", "the runs")):
+        parts.get_by_role("link", name=name).click()
+        expect(page.get_by_role("heading", name=f"This token can't see {what}")).to_have_count(1)
+        expect(page.get_by_role("alert")).to_have_count(0)
     assert all("403" in complaint for complaint in studio.complaints)
     context.close()
 

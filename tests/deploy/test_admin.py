@@ -40,7 +40,7 @@ async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_
             return subjects.REPLY_STREAM in {str(stream.config.name) for stream in await js.streams_info()}
 
         await eventually(holds, within_s=PATIENCE_S)
-        assert {consumer.name for consumer in await js.consumers_info(subjects.EVENT_STREAM)} == {"voice", "tools"}
+        assert {consumer.name for consumer in await js.consumers_info(subjects.EVENT_STREAM)} == {"voice", "tools", "awareness"}
         await connection.close()
         admin.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE_S):

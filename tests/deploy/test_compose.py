@@ -20,6 +20,9 @@ from voxbridge.installation.credentials import (
     PASSWORD_FILE,
     PUBLIC_FILE,
     SEALERS,
+    SECRETS_FILE,
+    SECRETS_HOLDERS,
+    SECRETS_PUBLIC_FILE,
     SEED_FILE,
     TOKEN_FILE,
     TOKEN_HOLDERS,
@@ -29,11 +32,12 @@ from voxbridge.installation.credentials import (
 from voxbridge.services.gateway.door.origin_guard import Guard
 from voxbridge.sessions import wav
 from voxbridge.shared.agents.providers import PROVIDERS
-from voxbridge.shared.config import Config, env_name
+from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import GOGC, GOMEMLIMIT
+from voxbridge.shared.setting import env_name
 
 SERVERS = ("nats", "valkey")
-SERVICES = ("gateway", "voice", "tools", "models")
+SERVICES = ("gateway", "voice", "tools", "knowledge", "awareness", "models")
 COMMANDS = {"cli": "admin", "recordings": "recordings", "vault": "voice"}
 """The operator's commands, and the user of each."""
 
@@ -130,7 +134,8 @@ def test_no_secret_is_in_an_environment(compose: Compose) -> None:
         assert not [key for key in service.environment if re.search("PASSWORD|SEED|SECRET|TOKEN", key) and not key.endswith("_FILE")], name
         assert "@" not in (service.environment.get("VOXBRIDGE_NATS_URL") or ""), name
         files = {value for key, value in service.environment.items() if key.endswith("_FILE") and key not in (CERTIFICATES, MCP)}
-        assert files <= {f"/run/voxbridge/{file}" for file in (SEED_FILE, PASSWORD_FILE, VAULT_FILE, PUBLIC_FILE, TOKEN_FILE)}, name
+        known = (SEED_FILE, PASSWORD_FILE, VAULT_FILE, PUBLIC_FILE, TOKEN_FILE, SECRETS_FILE, SECRETS_PUBLIC_FILE)
+        assert files <= {f"/run/voxbridge/{file}" for file in known}, name
 
 
 def test_each_container_is_a_user_of_its_own_in_valkey(compose: Compose) -> None:
@@ -143,6 +148,8 @@ def test_the_vault_key_and_the_keys_of_providers_are_where_they_are_needed_and_n
     for name, service in compose.services.items():
         assert ("VOXBRIDGE_VAULT_KEY_FILE" in service.environment) == (name in (*VAULT_HOLDERS, "vault")), name
         assert ("VOXBRIDGE_VAULT_PUBLIC_KEY_FILE" in service.environment) == (name in SEALERS), name
+        assert ("VOXBRIDGE_SECRETS_KEY_FILE" in service.environment) == (name in SECRETS_HOLDERS), name
+        assert ("VOXBRIDGE_SECRETS_PUBLIC_KEY_FILE" in service.environment) == (name in SEALERS), name
         assert ("VOXBRIDGE_ADMIN_TOKEN_FILE" in service.environment) == (name in TOKEN_HOLDERS), name
         given = {variable for variable in PROVIDER_VARIABLES if variable in service.environment}
         assert given == (PROVIDER_VARIABLES if name == "voice" else set()), name
@@ -193,6 +200,7 @@ PLACES = {
     "VOXBRIDGE_MODELS_DIR",
     "VOXBRIDGE_AGENTS_DIR",
     "VOXBRIDGE_PLAYBOOKS_DIR",
+    "VOXBRIDGE_TOURS_DIR",
     "VOXBRIDGE_MODELS_PORT",
     "VOXBRIDGE_TOOL_KEYS",
 }
@@ -250,7 +258,7 @@ def test_everything_waits_for_what_it_needs(compose: Compose) -> None:
             assert condition.condition == ("service_completed_successfully" if ends else "service_healthy"), f"{name} on {other}"
     for name in SERVERS:
         assert compose.services[name].depends_on["credentials"].restart, "new permissions come in force with a new release"
-    for name in ("gateway", "voice", "tools"):
+    for name in ("gateway", "voice", "tools", "knowledge", "awareness"):
         assert {"admin", "valkey"} <= set(compose.services[name].depends_on)
     assert "weights" in compose.services["models"].depends_on
 
@@ -265,9 +273,8 @@ def test_an_operators_command_starts_nothing_else(compose: Compose) -> None:
 def test_every_volume_is_declared_and_used(compose: Compose) -> None:
     used = {mount for service in compose.services.values() for mount in service.mounts.items()}
     hosts = {mount for mount in used if mount[0].startswith((".", "/"))}
-    assert hosts == {("./agents", "/app/agents:ro"), ("./playbooks", "/app/playbooks:ro"), ("/dev/null", "/run/no-certificates:ro")}, (
-        "nothing else of the host is mounted"
-    )
+    written = {(f"./{folder}", f"/app/{folder}:ro") for folder in ("agents", "playbooks", "tours")}
+    assert hosts == {*written, ("/dev/null", "/run/no-certificates:ro")}, "nothing else of the host is mounted"
     assert {volume for volume, _ in used - hosts} == set(compose.volumes)
 
 

@@ -4,8 +4,8 @@ import asyncio
 import re
 import stat
 from base64 import b64decode
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,20 +13,24 @@ import nkeys
 import pytest
 import redis
 from click.testing import CliRunner
-from redis.exceptions import AuthenticationError
+from redis.asyncio import Redis
+from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
 from tests.ports import free_port
 from voxbridge.commands.admin import admin
 from voxbridge.installation import credentials
 from voxbridge.shared.bus.accounts import ADMIN
-from voxbridge.shared.bus.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS
+from voxbridge.shared.bus.permissions import CLOSED_KEYS, RIGHTS, VALKEY_KEYS, VALKEY_READ
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.platform.secrets import Rule, SealedSecrets, Secrets
 from voxbridge.shared.secrets import vault
 from voxbridge.shared.secrets.sealed_box import Sealer
 from voxbridge.shared.secrets.secret_file import vault_key_file
 from voxbridge.shared.secrets.vault import Vault
+from voxbridge.shared.service.health import valkey_condition
+from voxbridge.shared.store.store import Note, Resumable, Store
 
 KEY_MODULES = ("store/store", "service/health", "secrets/provider_keys", "audio/recordings")
 """Modules that name keys of Valkey."""
@@ -140,7 +144,9 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_the_command_says_who_is_new(tmp_path: Path) -> None:
     run = CliRunner().invoke
-    assert run(admin, ["credentials", str(tmp_path)]).output == "New users: admin, gateway, voice, tools, recordings.\n"
+    assert (
+        run(admin, ["credentials", str(tmp_path)]).output == "New users: admin, gateway, voice, tools, knowledge, awareness, recordings.\n"
+    )
     assert run(admin, ["credentials", str(tmp_path)]).output == "Every user has its credentials.\n"
 
 
@@ -164,7 +170,7 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
             assert gateway.set("vx:key:gemini", "sealed")
         for name in ("tools", "admin"):
             with redis.Redis(port=port, username=name, password=passwords[name]) as other:
-                assert other.zadd("vx:sessions", {"a": 1}) in (0, 1)
+                assert other.set("vx:functions", "[]")
                 for command in ("GET", "DUMP", "DEL", "EXISTS"):
                     with pytest.raises(redis.exceptions.NoPermissionError):
                         other.execute_command(command, "vx:key:gemini")
@@ -191,7 +197,7 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
             assert service.get("vx:key:gemini") == b"sealed"
             assert service.set("vx:lease:{a}", "w")
             assert service.register_script("return redis.call('GET', KEYS[1])")(keys=["vx:lease:{a}"]) == b"w"
-            service.pipeline(transaction=True).set("vx:one", 1).set("vx:two", 2).execute()
+            service.pipeline(transaction=True).set("vx:term:{a}", 1).set("vx:term:{b}", 2).execute()
             assert service.info("memory")["maxmemory"] == 512 * 1024 * 1024
             for refused in (("SET", "other", "1"), ("FLUSHALL",), ("CONFIG", "GET", "*"), ("SHUTDOWN",), ("KEYS", "*"), ("ACL", "LIST")):
                 with pytest.raises(redis.exceptions.NoPermissionError):
@@ -204,19 +210,125 @@ async def test_valkey_lets_the_services_use_their_keys_and_nothing_that_empties_
             stranger.ping()
     async with running(program, file):
         with redis.Redis(port=port, username="voice", password=password, decode_responses=True) as service:
-            assert service.mget("vx:lease:{a}", "vx:one", "vx:two") == ["w", "1", "2"], "what it kept is read back, transactions too"
+            assert service.mget("vx:lease:{a}", "vx:term:{a}", "vx:term:{b}") == ["w", "1", "2"], (
+                "what it kept is read back, transactions too"
+            )
 
 
-def test_every_key_is_either_everybodys_or_closed() -> None:
-    """A new key is refused to tools and admin until `voxbridge/shared/bus/permissions.py` lists it as common; otherwise it is closed."""
+def keys_that_there_are() -> set[str]:
     root = Path(__file__).parents[2]
     sources = "".join((root / "voxbridge" / "shared" / f"{module}.py").read_text() for module in KEY_MODULES)
     named = {f"{key}x" if key.endswith(":") else key for key in re.findall(r'"(vx:[a-z:]+)', sources)}
     assert {"vx:lease:x", "vx:sessions", "vx:probe", "vx:key:x", "vx:datakey:x"} <= named
-    for name in ("tools", ADMIN):
-        for key in named:
-            common, closed = (any(fnmatchcase(key, pattern) for pattern in patterns) for patterns in (VALKEY_KEYS[name], CLOSED_KEYS))
-            assert common != closed, key
+    return named
+
+
+def test_every_key_is_somebodys_and_none_that_is_closed_is_of_tools_or_the_administrator() -> None:
+    """A new key is refused to everybody until `voxbridge/shared/bus/permissions.py` lists it."""
+    for key in keys_that_there_are():
+        holders = {name for name, patterns in VALKEY_KEYS.items() if any(fnmatchcase(key, pattern) for pattern in patterns)}
+        assert holders, key
+        if any(fnmatchcase(key, pattern) for pattern in CLOSED_KEYS):
+            assert holders <= {"gateway", "voice"}, key
+
+
+@pytest.mark.parametrize("name", VALKEY_KEYS)
+async def test_a_user_of_valkey_reads_and_writes_its_own_keys_and_nobody_elses(name: str, tmp_path: Path) -> None:
+    async with valkey(tmp_path) as connect, connect(name) as client:
+        for key in sorted(keys_that_there_are()):
+            writes = any(fnmatchcase(key, pattern) for pattern in VALKEY_KEYS[name])
+            reads = writes or any(fnmatchcase(key, pattern) for pattern in VALKEY_READ.get(name, ()))
+            for may, command in ((writes, ("DEL", key)), (writes, ("SET", key, "x")), (reads, ("GET", key)), (reads, ("EXISTS", key))):
+                if not may and command[0] == "DEL" and name == ADMIN:
+                    continue  # to erase a session, it deletes keys that it may not read
+                try:
+                    await client.execute_command(*command)  # type: ignore[no-untyped-call]
+                except NoPermissionError:
+                    assert not may, (name, command)
+                else:
+                    assert may, (name, command)
+            with pytest.raises(ResponseError, match="No permissions"):
+                await client.eval("return redis.call('SET', 'vx:unheard:of', 'x')", 0)
+
+
+async def test_with_its_own_rights_each_service_does_all_that_it_does_in_valkey(tmp_path: Path) -> None:
+    note = Note(note_id="a.1", text="milk", ts=1)
+    async with AsyncExitStack() as connected:
+        connect = await connected.enter_async_context(valkey(tmp_path))
+        one, two, three, four = [await connected.enter_async_context(connect(name)) for name in ("gateway", "voice", "tools", "admin")]
+        gateway, voice, tools, admin = Store(one), Store(two), Store(three), Store(four)
+        await tools.publish_functions([])
+        assert await tools.add_note("local", note)
+        assert await gateway.functions() == await voice.functions() == await tools.functions() == ()
+        await gateway.gateway_lives("g")
+        assert await voice.gateways_alive(["g"]) == [True]
+        await gateway.keep_resumable("a", Resumable(resume_hash="h", mode="local"))
+        assert await gateway.resumable("a") is not None
+        await gateway.session_opened("a", 1)
+        await gateway.add_to_index({"a": 1}, {"a": 1})
+        await gateway.index_built()
+        assert await gateway.index_is_whole()
+        assert await gateway.count_call("t", keep_s=9) == 1
+        await voice.worker_listens("w", 1)
+        assert await voice.acquire_lease("a", "w") == 1
+        assert await voice.renew_leases(["a"], "w") == []
+        assert (await gateway.held(["a"]), await gateway.renewed(["a"], within_ms=60_000)) == ([True], [True])
+        assert await voice.held_by("w") == await gateway.live_sessions() == ["a"]
+        assert await voice.hand_over_lease("a", "w", "v")
+        assert await voice.handed_lease("a", "v") == 2
+        assert await voice.seize_lease("a", "v", "w") == 3
+        await voice.release_lease("a", "w")
+        assert await voice.orphans(10) == await admin.orphans(10) == ["a"]
+        await voice.keep_handle("a", "handle", 9)
+        assert await voice.handle("a") == "handle"
+        await voice.session_closed("a")
+        assert [sid for sid, _ in await gateway.recent_sessions(limit=5)] == ["a"]
+        assert await admin.held(["a"]) == [False]
+        await admin.erase("a")
+        assert await admin.notes_from(["a"]) == await tools.notes_from(["a"]) == [("local", "a.1")]
+        assert await admin.forget_notes([("local", "a.1")]) == 1
+        assert await tools.notes("local") == []
+        await gateway.gateway_gone("g")
+        for client in (one, two, three, four):
+            assert (await valkey_condition(client)).state == "ok"
+
+
+async def test_the_gateway_sets_secrets_that_the_tools_alone_read_and_nobody_else_reaches(tmp_path: Path) -> None:
+    async with AsyncExitStack() as connected:
+        connect = await connected.enter_async_context(valkey(tmp_path))
+        clients = {
+            name: await connected.enter_async_context(connect(name)) for name in ("gateway", "tools", "voice", "knowledge", "awareness")
+        }
+        public = Config(secrets_public_key_file=str(tmp_path / "gateway" / credentials.SECRETS_PUBLIC_FILE))
+        private = Config(secrets_key_file=str(tmp_path / "tools" / credentials.SECRETS_FILE))
+        sealed, opened = SealedSecrets.of(public, clients["gateway"]), Secrets.of(private, clients["tools"])
+        for name in ("KEPT", "GONE"):
+            await sealed.set("shop", "live", name, "a-value-that-is-secret", Rule(hosts=("api.shop.example",)), now=1)
+        await sealed.erase("shop", "live", "GONE")
+        assert [one.name for one in await sealed.known("shop")] == ["KEPT"]
+        assert {name: one.value for name, one in (await opened.opened("shop", "live")).items()} == {"KEPT": "a-value-that-is-secret"}
+        key = "vx:secret:{shop}:live"
+        refused = [("gateway", "HGETALL"), ("tools", "DEL"), *((name, "HGETALL") for name in ("voice", "knowledge", "awareness"))]
+        for name, command in refused:
+            with pytest.raises(NoPermissionError):
+                await clients[name].execute_command(command, key)  # type: ignore[no-untyped-call]
+        with pytest.raises(NoPermissionError):
+            await clients["tools"].hset(key, "KEPT", "another")
+
+
+@asynccontextmanager
+async def valkey(folder: Path) -> AsyncIterator[Callable[[str], Redis]]:
+    """Run a Valkey with the users of a new installation; what is yielded connects as one of them."""
+    made(folder)
+    port = free_port()
+    configuration = credentials.VALKEY_CONFIGURATION.replace("/etc/voxbridge", str(folder / "valkey")).replace("/store", str(folder))
+    (folder / "valkey.conf").write_text(configuration.replace("bind * -::*", "bind 127.0.0.1").replace("port 6379", f"port {port}"))
+
+    def connect(name: str) -> Redis:
+        return Redis(port=port, username=name, password=(folder / name / "redis.password").read_text(), decode_responses=True)
+
+    async with running(ValkeyServer(folder / "unused").command()[0], folder / "valkey.conf"):
+        yield connect
 
 
 @asynccontextmanager

@@ -23,15 +23,19 @@ SID = "b" * 32
 FORGED = b"forged by the attacker"
 SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
 WRITERS = (*SERVICES, "operator")
+AGES_S = 60
+"""Seconds of age below which a stream's messages may be gone while a test runs on a busy machine."""
+
 EVENTS = tuple(f"vx.s.{SID}.ev.{writer}.{visibility}.agent.said" for writer in WRITERS for visibility in ("c", "i"))
 OF_ACCOUNTS = tuple(f"vx.a.local.ev.{writer}.{visibility}.request" for writer in (*WRITERS, subjects.FACTS) for visibility in ("c", "i"))
+OF_SCREENS = tuple(f"vx.w.local.ev.{writer}.i.page.visited" for writer in WRITERS)
 LIVE = (subjects.live_subject(SID, "voice", "c", "agent.said"), subjects.live_subject("@local", "tools", "c", "main"))
 MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", *LIVE)
 REQUESTS = (
     *("vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.voice.move", "vx.svc.voice.room", "vx.svc.voice.released", subjects.MICROPHONE),
     *("vx.svc.tools.list", "vx.svc.tools.held", "vx.svc.tools.health", "vx.svc.gateway.health", "$SRV.PING", "$SRV.STATS.voxbridge-voice"),
 )
-STREAMS = ("EV", "ACCOUNT", "MICROPHONE", "REPLY", "RECORD")
+STREAMS = ("EV", "ACCOUNT", "AWARENESS", "MICROPHONE", "REPLY", "RECORD")
 DURABLES = tuple(f"{stream}.{consumer.durable_name}" for stream, consumer in streams.DURABLES)
 _COPY = {"deliver_subject": EVENTS[2], "ack_policy": "none"}
 ADMINISTRATION: dict[str, dict[str, Any]] = {
@@ -40,7 +44,7 @@ ADMINISTRATION: dict[str, dict[str, Any]] = {
     "$JS.API.STREAM.CREATE.MINE": {"name": "MINE", "subjects": ["mine.>"], "republish": {"src": ">", "dest": "vxc.>"}},
     "$JS.API.STREAM.UPDATE.EV": {"name": "EV", "subjects": ["vx.s.*.ev.>"], "max_msgs": 1},
     "$JS.API.STREAM.UPDATE.ACCOUNT": {"name": "ACCOUNT", "subjects": ["vx.a.*.ev.>"], "max_age": 1_000_000_000},
-    **{f"$JS.API.STREAM.SNAPSHOT.{stream}": {"deliver_subject": EVENTS[2]} for stream in ("EV", "ACCOUNT")},
+    **{f"$JS.API.STREAM.SNAPSHOT.{stream}": {"deliver_subject": EVENTS[2]} for stream in ("EV", "ACCOUNT", "AWARENESS")},
     "$JS.API.CONSUMER.CREATE.EV": {"stream_name": "EV", "config": _COPY},
     **{f"$JS.API.CONSUMER.CREATE.{stream}": {"stream_name": stream, "config": _COPY} for stream in STREAMS[1:]},
     "$JS.API.CONSUMER.DURABLE.CREATE.EV.mine": {"stream_name": "EV", "config": {"durable_name": "mine", **_COPY}},
@@ -59,6 +63,7 @@ WORK = tuple(f"$JS.API.CONSUMER.MSG.NEXT.{name}" for name in DURABLES)
 PLACES = (
     *EVENTS,
     *OF_ACCOUNTS,
+    *OF_SCREENS,
     *MOMENTS,
     *REQUESTS,
     *ADMINISTRATION,
@@ -134,7 +139,8 @@ class House:
         for name in STREAMS:
             info = await js.stream_info(name, subjects_filter=">")
             there = {subject: count for subject, count in (info.state.subjects or {}).items() if not may(self._mine, subject)}
-            found[name] = info.config.as_dict(), info.state.first_seq, there
+            ages = 0 < (info.config.max_age or 0) <= AGES_S  # what is gone by its age says nothing about an attack
+            found[name] = (info.config.as_dict(),) if ages else (info.config.as_dict(), info.state.first_seq, there)
         found["names"] = sorted(str(info.config.name) for info in await js.streams_info())
         infos = [info for stream in subjects.LOG_STREAMS for info in await js.consumers_info(stream)]
         found["consumers"] = sorted((info.name, info.stream_name, info.num_pending, info.config.pause_until) for info in infos)
@@ -147,12 +153,14 @@ class House:
     def reached(self) -> set[tuple[str, str]]:
         """Return the users that received a message on a subject closed to the attacker, or bytes of the attacker's choice on any subject.
 
-        Replies to the attacker pass through the log's account under a name of the server's; they do not count."""
+        Replies to the attacker pass through the log's account under a name of the server's, and the server tells the administrator of
+        messages that were deleted; neither counts."""
         return {
             (name, subject)
             for name, subject, data in self.heard
-            if not subject.startswith("_R_.") and not may(RIGHTS[self._attacker].publish, subject) and (subject in PLACES or FORGED in data)
-            if not (subject.startswith(("vxc.", "vxa.")) and FORGED not in data and f".{self._attacker}." in subject)
+            if not subject.startswith(("_R_.", "$JS.EVENT.ADVISORY.")) and not may(RIGHTS[self._attacker].publish, subject)
+            if subject in PLACES or FORGED in data
+            if not (subject.startswith(("vxc.", "vxa.", "vxw.")) and FORGED not in data and f".{self._attacker}." in subject)
         }
 
 
@@ -168,6 +176,7 @@ async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
     js = administrator.jetstream(timeout=5)
     await js.publish(bait(attacker), FORGED)
     await js.publish(bait(attacker, "vx.a."), FORGED)
+    await js.publish(bait(attacker, "vx.w."), FORGED)
     await js.publish("vx.a.ada.ev.gateway.i.request", b"open work")
     await js.publish(f"vx.s.{SID}.ev.gateway.i.session.requested", b"open work")
     await js.publish(f"vx.s.{SID}.ev.voice.i.tool.called", b"open work")
@@ -226,7 +235,12 @@ async def test_work_is_delivered_to_who_takes_it_whatever_subject_it_is_sent_to(
 
 
 async def test_nobody_reads_audio_or_recordings_that_are_not_for_it(attacker: str, house: House) -> None:
-    readers = {"MICROPHONE": ("voice",), "REPLY": ("voice",), "RECORD": ("voice", RECORDINGS)}
+    readers = {
+        "AWARENESS": ("gateway", "voice", "awareness"),
+        "MICROPHONE": ("voice",),
+        "REPLY": ("voice",),
+        "RECORD": ("voice", RECORDINGS),
+    }
     for subject in FOREIGN_READS:
         if attacker in readers[subject.rpartition(".")[2]]:
             continue
@@ -243,7 +257,9 @@ async def test_headers_open_no_other_way(attacker: str, house: House) -> None:
         {"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": EVENTS[0]},
         {"Nats-Batch-Id": "1", "Nats-Batch-Sequence": "1", "Nats-Batch-Commit": "1"},
     )
-    for place in (bait(attacker), *ADMINISTRATION, *(subject for subject, _ in askable(attacker))):
+    closed = (place for place in ADMINISTRATION if not may(RIGHTS[attacker].publish, place))
+    asked = (subject for subject, _ in askable(attacker) if subject not in ADMINISTRATION)
+    for place in (bait(attacker), *closed, *asked):
         for header in headers:
             body = json.dumps(ADMINISTRATION[place]).encode() if place in ADMINISTRATION else b""
             await house.client.publish(place, body, headers=header)

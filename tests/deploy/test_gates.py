@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.gates import configuration, docstrings, functions, length, licences, purity
+from deploy.gates import configuration, docstrings, functions, length, licences, purity, readme
 
 
 def test_every_core_is_pure() -> None:
@@ -94,6 +94,14 @@ def test_a_docstring_that_opens_with_a_clause_is_named_with_its_line(tmp_path: P
     assert problem.startswith(f"4 has a docstring that opens with {opening.split()[0]!r}")
 
 
+@pytest.mark.parametrize("value", ["LIMIT = 3", "limit: int = 3", "limit: int"])
+def test_the_text_behind_a_value_is_a_docstring_too(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(f'class Bounds:\n    """Bounds."""\n\n    {value}\n    """What it holds."""\n')
+    (problem,) = docstrings.of(file)
+    assert problem.startswith("5 has a docstring that opens with 'What'")
+
+
 def test_the_configuration_page_is_current() -> None:
     assert configuration.problems() == []
 
@@ -134,3 +142,15 @@ def test_an_unknown_licence_and_an_outdated_exception_are_said() -> None:
     assert licences.problem_of("nobody", "") == "nobody declares no licence; look it up and write it into deploy/gates/licences.py."
     assert "now says MIT" in (licences.problem_of("piper-tts", "MIT") or "")
     assert licences.problem_of("piper-tts", "GPL-3.0-or-later") is None
+
+
+def test_readme_has_the_34_functions_once_each_as_the_code_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [name for group in readme.NAMES.values() for name in group]
+    assert (len(names), len(set(names))) == (34, 34)
+    assert readme.problems() == []
+    changed, text = tmp_path / "README.md", readme.README.read_text()
+    monkeypatch.setattr(readme, "README", changed)
+    changed.write_text(text.replace("`run_agent`", "`run_agents`", 1))
+    assert "run `python -m deploy.gates.readme`" in readme.problems()[0]
+    changed.write_text("# Nothing")
+    assert "no place for the table" in readme.problems()[0]

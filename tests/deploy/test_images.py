@@ -26,6 +26,8 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "admin": ("voxbridge.commands.admin",),
     "models": ("voxbridge.services.models.service", "voxbridge.commands.health"),
     "tools": ("voxbridge.services.tools.service", "voxbridge.commands.health"),
+    "awareness": ("voxbridge.services.awareness.service", "voxbridge.commands.health"),
+    "knowledge": ("voxbridge.services.knowledge.service", "voxbridge.commands.health"),
     "voice": ("voxbridge.services.voice.service", "voxbridge.commands.health"),
     "gateway": ("voxbridge.services.gateway.service", "voxbridge.commands.health", "voxbridge.commands.keys"),
     "cli": ("voxbridge.doctor.command", *sorted(f"voxbridge.commands.{path.stem}" for path in COMMANDS.glob("[a-z]*.py"))),

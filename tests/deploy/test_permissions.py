@@ -17,19 +17,28 @@ from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
 
 from tests.deploy.conftest import Guarded, SignIn
+from tests.voice.conversation import SID
+from tests.voice.session.test_macros import Held, Keeper, knows
 from voxbridge.installation import streams as installation_streams
 from voxbridge.installation.credentials import new_seed
+from voxbridge.services.gateway.calls.runs import Runs
 from voxbridge.services.voice.ownership import migration
+from voxbridge.services.voice.session.macros import Macros
 from voxbridge.sessions import move
 from voxbridge.shared.bus import subjects
-from voxbridge.shared.bus.accounts import RECORDINGS
+from voxbridge.shared.bus.accounts import KNOWLEDGE_FOR_TOOLS, RECORDINGS, WRITERS, awareness_subject, knowledge_subject
 from voxbridge.shared.bus.connection import connect_nats, denied
 from voxbridge.shared.bus.permission_check import check_rights
 from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import Unavailable, VoxbridgeError
 from voxbridge.shared.events.envelope import KINDS
+from voxbridge.shared.events.tools import RunStarted
 from voxbridge.shared.ids import new_session_id
+from voxbridge.shared.knowledge import ANSWERS
 from voxbridge.shared.log import streams
+from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 
 SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
 ADMINISTRATION = (
@@ -77,16 +86,17 @@ async def subscribed(client: Client, subject: str) -> bool:
 
 
 def test_every_writer_of_events_has_its_own_user() -> None:
-    assert {kind.writer for kind in KINDS.values()} == {*SERVICES, "operator"}, "an operator's commands sign in as the administrator"
+    writers = {kind.writer for kind in KINDS.values()}
+    assert writers == {*WRITERS, "awareness", "operator"}, "an operator's commands sign in as the administrator"
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", WRITERS)
 async def test_a_service_appends_its_own_branch_and_is_refused_every_other(service: str, sign_in: SignIn) -> None:
     client = await sign_in(service)
     sid = new_session_id()
     stored = await client.jetstream().publish(f"vx.s.{sid}.ev.{service}.i.test.done", b"x")
     assert (stored.stream, stored.seq) == (subjects.EVENT_STREAM, 1)
-    others = [branch for branch in (*SERVICES, "operator", "terminals", "awareness", "admin") if branch != service]
+    others = [branch for branch in (*SERVICES, "operator", "terminals", "admin") if branch != service]
     taken = [
         (branch, visibility)
         for branch in others
@@ -99,7 +109,7 @@ async def test_a_service_appends_its_own_branch_and_is_refused_every_other(servi
     assert (await client.jetstream().stream_info(subjects.EVENT_STREAM)).state.messages == 1
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", WRITERS)
 async def test_into_an_accounts_log_gateway_and_tools_write_their_own_branch_and_voice_nothing(service: str, sign_in: SignIn) -> None:
     client, log_id = await sign_in(service), subjects.account_log("local")
     kinds = [
@@ -114,7 +124,7 @@ async def test_into_an_accounts_log_gateway_and_tools_write_their_own_branch_and
     assert (await client.jetstream().stream_info(subjects.ACCOUNT_STREAM)).state.messages == len(taken)
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", WRITERS)
 async def test_a_service_reads_the_log_of_an_account_and_hears_it_live(service: str, sign_in: SignIn) -> None:
     writer, reader, log_id = await sign_in("tools"), await sign_in(service), subjects.account_log("local")
     live = await reader.subscribe(subjects.live_subject(log_id))
@@ -124,6 +134,38 @@ async def test_a_service_reads_the_log_of_an_account_and_hears_it_live(service: 
     assert (await live.next_msg(5)).data == b"kept"
     request = json.dumps({"seq": 1, "next_by_subj": subjects.stored_subject(log_id)}).encode()
     assert (await reader.request(f"$JS.API.DIRECT.GET.{subjects.ACCOUNT_STREAM}", request, timeout=5)).data == b"kept"
+
+
+async def test_the_knowledge_service_has_no_part_in_the_log(sign_in: SignIn) -> None:
+    client, sid = await sign_in("knowledge"), new_session_id()
+    roots = (f"vx.s.{sid}", "vx.a.local")
+    places = [f"{root}.ev.{branch}.{end}" for root in roots for branch in (*WRITERS, "knowledge") for end in ("c.test.done", "i.x")]
+    assert [place for place in places if await published(client, place)] == []
+    assert not any([await subscribed(client, place) for place in ("vxc.>", "vxa.>", subjects.live_subject(sid), f"vx.s.{sid}.>")])
+    reads = (subjects.EVENT_STREAM, subjects.ACCOUNT_STREAM)
+    assert not any([await published(client, f"$JS.API.{verb}.{stream}") for stream in reads for verb in ("DIRECT.GET", "STREAM.MSG.GET")])
+
+
+async def test_the_knowledge_service_asks_whether_calls_are_live_and_nothing_else(sign_in: SignIn) -> None:
+    client = await sign_in("knowledge")
+    subjects_of_others = [f"vx.svc.{name}.{verb}" for name in ("voice", "tools") for verb in ("figures", "health", "state", "list")]
+    assert [each for each in subjects_of_others if await published(client, each)] == ["vx.svc.voice.figures"]
+
+
+async def test_functions_ask_the_knowledge_service_and_the_administrator_alone_removes_graphs(sign_in: SignIn) -> None:
+    asking = {
+        name: [verb for verb in ANSWERS if await published(await sign_in(name), knowledge_subject(verb))]
+        for name in ("gateway", "voice", "tools", RECORDINGS)
+    }
+    assert asking == {"gateway": [], "voice": [], "tools": list(KNOWLEDGE_FOR_TOOLS), RECORDINGS: []}
+    knowledge, admin = await sign_in("knowledge"), await sign_in("admin")
+
+    async def answer(message: Msg) -> None:
+        await message.respond(b"{}")
+
+    await knowledge.subscribe(knowledge_subject("forget"), cb=answer)
+    await told(knowledge)
+    assert (await admin.request(knowledge_subject("forget"), b"", timeout=5)).data == b"{}"
 
 
 async def test_tools_alone_takes_the_work_of_accounts(sign_in: SignIn) -> None:
@@ -183,7 +225,7 @@ async def test_nobody_hears_the_answers_of_another(sign_in: SignIn) -> None:
     assert everything == []
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", WRITERS)
 async def test_a_service_reads_the_log_and_hears_it_live(service: str, sign_in: SignIn) -> None:
     writer, reader, sid = await sign_in("voice"), await sign_in(service), new_session_id()
     live = await reader.subscribe(subjects.live_subject(sid))
@@ -327,7 +369,7 @@ async def test_what_was_refused_is_kept_once_and_bounded(sign_in: SignIn) -> Non
 
 
 async def test_a_service_finds_its_streams_made_and_asks_for_nothing_more(sign_in: SignIn) -> None:
-    for name in SERVICES:
+    for name in WRITERS:
         client = await sign_in(name)
         js = client.jetstream(timeout=2)
         await streams.ensure_streams(js, retention_days=30)
@@ -351,3 +393,45 @@ async def test_a_service_waits_for_the_admin_to_make_again_what_is_gone_and_is_r
     await streams.ensure_consumer(voice.jetstream(), streams.CONSUMERS["voice"])
     assert denied(voice) == ()
     assert (await voice.jetstream().stream_info(subjects.EVENT_STREAM)).config.max_age == 7 * 86_400, "the admin's settings stand"
+
+
+async def test_a_worker_reads_and_follows_the_macros_of_an_account_with_its_own_credentials(sign_in: SignIn) -> None:
+    keeper = Keeper(Log(await sign_in("tools")))
+    await keeper.save("night", "good night")
+    call = Held()
+    macros = Macros(Log(await sign_in("voice")), {SID: call})  # type: ignore[dict-item]  # the core's side of a session
+    await macros.start()
+    assert [one.name for one in await macros.of("local")] == ["night"]
+    await keeper.save("lunch", "time for lunch")
+    await knows(call, "night", "lunch")
+    await macros.stop()
+
+
+async def test_a_gateway_lists_the_runs_of_sessions_and_accounts_with_its_own_credentials(sign_in: SignIn) -> None:
+    tools = Log(await sign_in("tools"))
+    for log_id in (new_session_id(), subjects.account_log("local")):
+        started = RunStarted(run_id=f"run {log_id}", name="night", kind="macro", steps=1, inputs={})
+        await SessionWriter(tools, log_id, "tools").append(started, ts=1, cause=None)
+    runs = Runs(Log(await sign_in("gateway")), SystemClock().now_us, "g")
+    assert len(await runs.lately()) == 2
+
+
+async def test_what_is_known_of_screens_is_written_by_two_read_by_three_and_erased_by_one(sign_in: SignIn) -> None:
+    names = ("gateway", "voice", "tools", "knowledge", "awareness")
+    clients = {name: await sign_in(name) for name in names}
+    writes = {
+        name: [branch for branch in names if await published(client, f"vx.w.local.ev.{branch}.i.page.visited")]
+        for name, client in clients.items()
+    }
+    assert writes == {"gateway": ["gateway"], "voice": [], "tools": [], "knowledge": [], "awareness": ["awareness"]}
+    for request, allowed in (
+        ("$JS.API.DIRECT.GET.AWARENESS", {"gateway", "voice", "awareness"}),
+        ("$JS.API.STREAM.MSG.DELETE.AWARENESS", {"awareness"}),
+        ("$JS.API.STREAM.MSG.DELETE.ACCOUNT", set()),
+        ("$JS.API.STREAM.PURGE.AWARENESS", set()),
+        (awareness_subject("view"), {"gateway"}),
+        (awareness_subject("forget"), set()),
+    ):
+        assert {name for name, client in clients.items() if await published(client, request)} - {"awareness"} == allowed - {"awareness"}
+    assert not await published(clients["awareness"], f"vx.s.{new_session_id()}.ev.awareness.c.main")
+    assert not await published(clients["awareness"], "$JS.API.STREAM.MSG.DELETE.EV")

@@ -76,6 +76,9 @@ class Caller:
         self.told: list[dict[str, Any]] = []
         self.resumes: list[dict[str, Any]] = []
         self.loudspeaker = Loudspeaker()
+        self.reloads = False
+        """The page is reloaded when it loses its socket: it knows no more than how to resume."""
+
         self._url = f"ws://127.0.0.1:{port}/ws/vox"
         self._socket: ClientConnection | None = None
         self._outbox: deque[str | bytes] = deque()
@@ -137,6 +140,14 @@ class Caller:
         async with asyncio.timeout(BOUND_S):
             await self._running
 
+    async def reload(self) -> None:
+        """Reload the page: it loses its socket and what it knew, and comes back."""
+        assert self._socket is not None
+        self.reloads = True
+        count = len(self.resumes)
+        await self._socket.close()
+        await self.resumed(count + 1)
+
     async def stop(self) -> None:
         """Stop receiving."""
         if self._running is not None:
@@ -151,6 +162,8 @@ class Caller:
                     async for message in socket:
                         await self._take(socket, message)
             self._socket = None
+            if self.reloads:
+                self.told, self.loudspeaker, self.reloads = [], Loudspeaker(), False
             for report in self.loudspeaker.cut():
                 self._outbox.append(json.dumps(report))
             await asyncio.sleep(AGAIN_S)

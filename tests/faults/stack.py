@@ -81,6 +81,10 @@ class Talker:
         """Send a typed message."""
         await self._socket.send(json.dumps({"type": "text", "text": text}))
 
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        await self._socket.send(json.dumps(message))
+
     async def sound(self, frame: bytes) -> None:
         """Send a microphone frame."""
         await self._socket.send(frame)

@@ -20,6 +20,7 @@ from tests.eventually import eventually
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
 from tests.shared.backends import open_log
+from tests.stopped import stop
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import wall_ms32
@@ -137,7 +138,7 @@ async def test_appends_that_are_late_are_said_with_their_time_and_none_is_lost(t
             await writer.append(said(0), ts=0, cause=None)
             assert server.pid is not None
             for turn in range(1, 4):
-                os.kill(server.pid, signal.SIGSTOP)
+                stop(server.pid)
                 late = asyncio.create_task(writer.append(said(turn), ts=turn, cause=None))
                 await eventually(lambda: log.appends.waiting_s() >= 2 * SLOW_S, within_s=BOUND_S)
                 os.kill(server.pid, signal.SIGCONT)

@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from tests.eventually import eventually
 from tests.faults.stack import BOUND_S, Talker, stack, talker
 from tests.ports import free_port
+from tests.stopped import stop
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.service import health
@@ -147,7 +148,7 @@ async def _pulses(valkey: ValkeyServer) -> None:
     """Stop Valkey most of the time, but never for as long as a lease."""
     while True:
         assert valkey.pid is not None
-        os.kill(valkey.pid, signal.SIGSTOP)
+        stop(valkey.pid)
         await asyncio.sleep(0.3)
         os.kill(valkey.pid, signal.SIGCONT)
         await asyncio.sleep(0.05)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
+import msgspec
 import nats.micro
 import pytest
 from nats.aio.msg import Msg
@@ -27,7 +28,10 @@ from voxbridge.services.voice.audio.waveforms import Waveforms
 from voxbridge.services.voice.inspection import SUBJECT, Inspector
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.audio.recordings import DataKeys
+from voxbridge.shared.awareness.view import NOTHING
+from voxbridge.shared.awareness_client import Known
 from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.accounts import awareness_subject
 from voxbridge.shared.bus.connection import AUDIO_PENDING, connect_nats
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
@@ -191,6 +195,8 @@ async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
             await nc.subscribe(f"vx.svc.{name}.health", cb=_healthy)
         await nc.subscribe("vx.svc.tools.list", cb=_no_functions)
         await nc.subscribe("vx.svc.tools.thermal", cb=_sensors)
+        await nc.subscribe("vx.svc.tools.tasks", cb=_no_tasks)
+        await nc.subscribe(awareness_subject("view"), cb=_nothing_known)
         inspector = Inspector(Log(nc))
 
         async def inspect(message: Msg) -> None:
@@ -209,8 +215,16 @@ async def _healthy(message: Msg) -> None:
     await message.respond(b'{"ready": true, "dependencies": {"nats": true}}')
 
 
+async def _no_tasks(message: Msg) -> None:
+    await message.respond(b'{"tasks": [], "incomplete": false}')
+
+
 async def _no_functions(message: Msg) -> None:
     await message.respond(b"[]")
+
+
+async def _nothing_known(message: Msg) -> None:
+    await message.respond(msgspec.json.encode(Known(view=NOTHING, off=(), counts={}, errors=0)))
 
 
 async def _sensors(message: Msg) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import Process
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,10 @@ class GatewayProcess(Address):
     def kill(self) -> None:
         """Send SIGKILL, as in a crash."""
         self._process.send_signal(signal.SIGKILL)
+
+    async def killed(self) -> bool:
+        """Wait for its end; return whether that was SIGKILL."""
+        return await asyncio.wait_for(self._process.wait(), PATIENCE_S) == -signal.SIGKILL
 
 
 class Processes:
@@ -55,16 +60,14 @@ class Processes:
     async def __aexit__(self, *_: Any) -> None:
         await self._stack.aclose()
 
-    async def gateway(self, port: int = 0) -> GatewayProcess:
-        """Start a gateway and wait until it accepts connections and has registered itself."""
+    async def gateway(self, port: int = 0, *, module: str = "voxbridge.services.gateway", more: Mapping[str, str] = {}) -> GatewayProcess:
+        """Start a gateway, with `more` in its environment, and wait until it accepts connections and has registered itself."""
         port = port or free_port()
         known = await self._living()
-        env = {**self._env, "VOXBRIDGE_PORT": str(port), "VOXBRIDGE_MODELS_PORT": str(free_port())}
+        env = {**self._env, "VOXBRIDGE_PORT": str(port), "VOXBRIDGE_MODELS_PORT": str(free_port()), **more}
         output = (self._folder / f"gateway-{port}").open("ab")
         self._stack.callback(output.close)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "voxbridge.services.gateway", env=env, stdout=output, stderr=output
-        )
+        process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, env=env, stdout=output, stderr=output)
         self._stack.push_async_callback(_end, process)
         async with asyncio.timeout(6 * PATIENCE_S):
             while True:

@@ -36,7 +36,7 @@ class Session:
         """Append an event as the service that writes it."""
         return await self._writers[events.kind_of(event).writer].append(event, ts=self._voice.clock.now_us(), cause=None)
 
-    async def moment(self, moment: moments.StateChanged | moments.PartialTranscript) -> None:
+    async def moment(self, moment: moments.Moment) -> None:
         """Publish a moment."""
         await subjects.publish_moment(self._voice.nc, self.sid, moment)
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from functools import cache
+
+import msgspec
 import numpy as np
 import pytest
 
 from tests.models import gbnf
 from voxbridge.services.models.api import chat, routers
-from voxbridge.services.models.api.bodies import MAX_UTTERANCES, ChatRequest
-from voxbridge.services.models.choice import features, small_talk
+from voxbridge.services.models.api.bodies import MAX_NAMED, MAX_NAMES, MAX_UTTERANCES, ChatRequest
+from voxbridge.services.models.choice import durations, features, small_talk, wishes
 from voxbridge.services.models.choice.arguments import narrowed, written
 from voxbridge.services.models.choice.router import SHORTLIST, Before, Known, Router
 from voxbridge.services.models.core import chatml
+from voxbridge.services.models.engines.background import Background
+from voxbridge.services.models.engines.llm import Sampling, Step
+from voxbridge.services.models.engines.readings import Readings
 from voxbridge.services.tools.registry import BUILT_IN, load
+from voxbridge.shared.language.own_offer import NAMES_LIMIT, UTTERANCES_LIMIT
 
 FUNCTIONS = [
     Known(tool.name, tool.description, tool.utterances)
@@ -131,6 +139,81 @@ def test_an_argument_that_may_be_left_out_is_when_none_of_its_values_was_said() 
     assert narrowed({"type": "object"}, "anything") == {"type": "object"}
 
 
+MACROS = ["good night", "morning check", "daybreak", "team_wiki"]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("run the macro good night", ["good night"]),
+        ("start day break please", ["daybreak"]),
+        ("do the mourning check", ["morning check"]),
+        ("look into the wiki", ["team_wiki"]),
+        ("run good morning", None),
+        ("run the summer macro", None),
+        ("good", None),
+    ],
+)
+def test_a_thing_that_was_named_is_the_only_value_and_one_that_is_not_there_is_said_as_it_was(said: str, kept: list[str] | None) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 64}}, "required": ["name"]}
+    name = narrowed(schema, said, {"name": MACROS, "other": ["x"]})["properties"]["name"]
+    assert name == {"type": "string", "maxLength": 64} | ({} if kept is None else {"enum": kept})
+
+
+def test_a_thing_that_was_named_is_no_longer_left_out() -> None:
+    schema = {"type": "object", "properties": {"page": {"type": "string"}}}
+    assert narrowed(schema, "show me the tools tour", {"page": ["tools"]})["required"] == ["page"]
+    assert narrowed(schema, "show me a tour", {"page": ["tools"]})["required"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("the pasta goes in now nine minutes please", 540),
+        ("buzz me half an hour from now", 1_800),
+        ("an hour and a half", 5_400),
+        ("two and a half minutes", 150),
+        ("one hour and twenty-five minutes", 5_100),
+        ("a quarter of an hour", 900),
+        ("three quarters of an hour", 2_700),
+        ("a hundred and twenty seconds", 120),
+        ("two minutes thirty seconds", 150),
+        ("a couple of minutes", 120),
+        ("1.5 hours", 5_400),
+        ("366 days", durations.LIMIT_S),
+        ("367 days", None),
+        ("zero seconds", None),
+        ("remind me in five", None),
+        ("the second one", None),
+        ("twenty minutes for the rice then ten minutes for the tea", None),
+        ("", None),
+    ],
+)
+def test_a_length_of_time_is_read_off_the_words(said: str, seconds: int | None) -> None:
+    assert durations.seconds(said) == seconds
+    schema = {"type": "object", "properties": {"seconds": {"type": "integer"}}}
+    known = {"type": "integer"} if seconds is None else {"type": "integer", "enum": [seconds]}
+    assert narrowed(schema, said)["properties"]["seconds"] == known
+
+
+@pytest.mark.parametrize("said", ["switch off the lamp in the attic", "order two pizzas", "call a taxi", "what's the weather in Rome"])
+def test_a_wish_that_no_function_serves_wants_words(said: str) -> None:
+    assert ROUTER.decide(said).mode != "call"
+
+
+def test_a_wish_that_a_function_serves_is_a_call_of_it() -> None:
+    lamp = Known("switch_lamp", "Switch a lamp.", ("turn on the kitchen lights", "lights out please", "turn off the lamp in the bedroom"))
+    router = Router([*FUNCTIONS, lamp])
+    for said in ("switch off the lamp in the attic", "turn on the lights in the bedroom"):
+        assert (router.decide(said).mode, router.decide(said).shortlist[0]) == ("call", "switch_lamp")
+    assert router.decide("order two pizzas").mode != "call"
+
+
+def test_no_wish_stands_there_twice() -> None:
+    lines = [line for subject in wishes.SUBJECTS for line in subject]
+    assert len(set(lines)) == len(lines) >= 300
+
+
 def test_a_word_names_one_argument() -> None:
     graph = {"type": "string", "enum": ["product_docs", "team_wiki"]}
     schema = {"type": "object", "properties": {"kind": {"type": "string", "enum": ["person", "product"]}, "graph": graph}}
@@ -167,39 +250,46 @@ def _request(said: str, *, utterances: bool = True, **more: object) -> ChatReque
     return ChatRequest.model_validate({"messages": [{"role": "user", "content": said}], "tools": tools, **more})
 
 
-async def _plan(request: ChatRequest) -> chat.Plan:
-    return chat.plan(request, 0.0, await routers.Routers().of(request.offered()))
+@cache
+def _trained(functions: tuple[Known, ...]) -> Router:
+    return Router(functions, routers.read_meanings())
 
 
-async def test_a_sure_call_is_begun_in_the_prompt_and_is_the_only_answer() -> None:
-    plan = await _plan(_request("set a timer for ten minutes"))
-    assert plan.begun == '{"tool": "set_timer", "args":'
+def _plan(request: ChatRequest) -> chat.Plan:
+    tools = request.offered()
+    router = _trained(tuple(routers.known(tool) for tool in tools)) if any(tool.utterances for tool in tools) else None
+    return chat.plan(request, 0.0, router)
+
+
+def test_a_sure_call_is_begun_in_the_prompt_and_is_the_only_answer() -> None:
+    plan = _plan(_request("set a timer for ten minutes"))
+    assert plan.begun == '{"tool": "set_timer", "args": {"seconds":'
     assert plan.prompt.text.endswith(plan.begun)
-    assert gbnf.accepts(plan.sampling.grammar, ' {"seconds": 600}}')
+    assert gbnf.accepts(plan.sampling.grammar, " 600}}")
     assert not gbnf.accepts(plan.sampling.grammar, "Timer set.")
 
 
-async def test_small_talk_is_answered_in_words_only() -> None:
-    plan = await _plan(_request("thank you so much"))
+def test_small_talk_is_answered_in_words_only() -> None:
+    plan = _plan(_request("thank you so much"))
     assert plan.begun == ""
     assert gbnf.accepts(plan.sampling.grammar, "You are welcome.")
     assert not gbnf.accepts(plan.sampling.grammar, '{"tool": "recall", "args": {"query": ""}}')
 
 
-async def test_the_prompt_of_a_conversation_is_the_same_whatever_is_asked() -> None:
-    families = {(await _plan(_request(said))).prompt.family for said in ("hello", "set a timer for ten minutes", "what is 3 times 4")}
+def test_the_prompt_of_a_conversation_is_the_same_whatever_is_asked() -> None:
+    families = {_plan(_request(said)).prompt.family for said in ("hello", "set a timer for ten minutes", "what is 3 times 4")}
     assert len(families) == 1
 
 
 async def test_a_caller_without_utterances_is_answered_as_ever() -> None:
     request = _request("set a timer for ten minutes", utterances=False)
     assert await routers.Routers().of(request.offered()) is None
-    plan = await _plan(request)
+    plan = _plan(request)
     assert "To use a tool, answer with its JSON" in plan.prompt.family
     assert gbnf.accepts(plan.sampling.grammar, "Timer set.")
 
 
-async def test_after_a_result_the_model_speaks() -> None:
+def test_after_a_result_the_model_speaks() -> None:
     request = _request("x")
     call = {"id": "c", "type": "function", "function": {"name": "current_time", "arguments": '{"place": "Rome"}'}}
     messages = [
@@ -208,16 +298,17 @@ async def test_after_a_result_the_model_speaks() -> None:
         {"role": "tool", "tool_call_id": "c", "content": '{"local_time": "12:00"}'},
     ]
     body = {**request.model_dump(exclude_none=True), "messages": messages}
-    plan = await _plan(ChatRequest.model_validate(body))
+    plan = _plan(ChatRequest.model_validate(body))
     assert not gbnf.accepts(plan.sampling.grammar, '{"tool": "current_time", "args": {"place": "Rome"}}')
 
 
-async def test_a_required_tool_is_the_callers_choice() -> None:
-    plan = await _plan(_request("hello", tool_choice={"type": "function", "function": {"name": "recall"}}))
-    assert plan.begun == '{"tool": "recall", "args":'
+def test_a_required_tool_is_the_callers_choice() -> None:
+    plan = _plan(_request("hello", tool_choice={"type": "function", "function": {"name": "recall"}}))
+    assert plan.begun == '{"tool": "recall", "args": {"query":'
 
 
-async def test_routers_are_kept_and_their_number_is_bounded() -> None:
+async def test_routers_are_kept_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routers, "KEPT", 2)
     kept = routers.Routers()
     first = [chatml.Tool("lamp", "Switch the lamp.", {}, ("lamp on",))]
     router = await kept.of(first)
@@ -225,6 +316,11 @@ async def test_routers_are_kept_and_their_number_is_bounded() -> None:
     for index in range(routers.KEPT):
         await kept.of([chatml.Tool(f"lamp_{index}", "Switch the lamp.", {}, ("lamp on",))])
     assert await kept.of(first) is not router
+
+
+def test_no_function_has_more_utterances_than_are_sent_and_taken() -> None:
+    assert UTTERANCES_LIMIT == MAX_UTTERANCES
+    assert {name for name, tool in load(BUILT_IN, timeout_s=30).items() if len(tool.utterances) > MAX_UTTERANCES} == set()
 
 
 def test_the_number_and_length_of_utterances_have_limits() -> None:
@@ -238,11 +334,140 @@ def test_the_number_and_length_of_utterances_have_limits() -> None:
             ChatRequest.model_validate(offer(wrong))
 
 
+class _Engine:
+    """An engine that has read `known`, and notes the prompts that it is asked with."""
+
+    def __init__(self, known: str = "") -> None:
+        self.known, self.asked, self.kept = known, "", False
+
+    def knows(self, family: str) -> bool:
+        return family == self.known
+
+    async def generate(self, prompt: chatml.Prompt, _sampling: Sampling, *, keep: bool = False) -> AsyncGenerator[Step]:
+        self.asked, self.kept = prompt.text, keep
+        yield Step("ok", reason="stop")
+
+
+def _unread() -> Readings:
+    async def nothing(_family: str, _keep: bool) -> None:
+        pass
+
+    return Readings(Background((), quiet_s=0.0), nothing)
+
+
+async def _asked(request: ChatRequest, engine: _Engine, readings: Readings) -> str:
+    answer = chat.Answer(engine, request, _plan(request), readings)  # type: ignore[arg-type]  # it has what an answer uses
+    await answer.begin()
+    await answer.close()
+    return engine.asked
+
+
+async def test_an_answer_does_not_wait_for_a_long_prompt_to_be_read() -> None:
+    request, readings = _request("set a timer for ten minutes and call it tea", keep_prompt=True), _unread()
+    plan = _plan(request)
+    assert plan.short is not None
+    assert "set_timer" in plan.short.family
+    assert len(plan.short.family) < len(plan.prompt.family) / 2
+    cold = _Engine()
+    assert await _asked(request, cold, readings) == plan.short.text
+    assert not cold.kept, "what is read for one request only is not saved"
+    assert readings.waiting == 1
+
+    warm = _Engine(plan.prompt.family)
+    assert await _asked(request, warm, readings) == plan.prompt.text
+    assert warm.kept
+
+
+async def test_an_answer_in_the_background_waits_for_the_whole_prompt() -> None:
+    request, readings, cold = _request("set a timer for ten minutes and call it tea", background=True), _unread(), _Engine()
+    assert await _asked(request, cold, readings) == _plan(request).prompt.text
+    assert readings.waiting == 0
+
+
+def test_after_a_result_the_short_prompt_begins_as_the_one_of_the_call_did() -> None:
+    request = _request("set a timer for ten minutes and call it tea")
+    called = {"id": "c", "type": "function", "function": {"name": "set_timer", "arguments": "{}"}}
+    body = request.model_dump(exclude_none=True)
+    body["messages"] += [
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "c", "content": "It rings at noon."},
+    ]
+    first, then = _plan(request).short, _plan(ChatRequest.model_validate(body)).short
+    assert first is not None
+    assert then is not None
+    assert first.family == then.family
+
+
 async def test_a_sure_call_without_arguments_needs_no_model() -> None:
-    plan = await _plan(_request("what are you working on right now"))
+    plan = _plan(_request("what are you working on right now"))
     assert plan.only == '{"tool": "list_tasks", "args": {}}'
-    answer = chat.Answer(None, _request("x"), plan)  # type: ignore[arg-type]  # there is no engine that it could ask
+    answer = chat.Answer(None, _request("x"), plan, _unread())  # type: ignore[arg-type]  # there is no engine that it could ask
     await answer.begin()
     (choice,) = (await answer.whole())["choices"]
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["tool_calls"][0]["function"] == {"name": "list_tasks", "arguments": "{}"}
+
+
+def test_a_sure_call_whose_arguments_are_all_said_needs_no_model() -> None:
+    theme = {"type": "object", "properties": THEMES, "required": ["theme"]}
+    tool = chatml.Tool("switch_theme", "Change the colours.", narrowed(theme, "dark mode please"))
+    required = chatml.Choice("required")
+    assert chatml.only_answer([tool], required) == '{"tool": "switch_theme", "args": {"theme": "dark"}}'
+    assert chatml.only_answer([chatml.Tool("switch_theme", "", theme)], required) == ""
+    assert chatml.only_answer([chatml.Tool("note", "", {"type": "object", "additionalProperties": True})], required) == ""
+    assert chatml.only_answer([tool], chatml.Choice("auto")) == ""
+
+
+@pytest.mark.parametrize(
+    ("properties", "required", "begun", "rest", "wrong"),
+    [
+        ({"a": {"type": "integer"}}, ["a"], '{"a":', " 5}}", " }}"),
+        ({"a": {"type": "integer"}, "b": {"type": "string"}}, ["a"], '{"a":', ' 5, "b": "x"}}', ' 5"b": "x"}}'),
+        ({"a": {"type": "integer"}, "b": {"type": "string"}}, ["a", "b"], '{"a":', ' 5, "b": "x"}}', " 5}}"),
+        ({"a": {"type": "integer"}, "b": {"type": "string"}}, ["b"], "", ' {"b": "x"}}', ' {"a": 5}}'),
+        ({"a": {"type": "integer"}}, [], "", " {}}", " 5}}"),
+        ({"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, ["a"], '{"a":', " null}}", ' "x"}}'),
+    ],
+)
+def test_a_call_is_begun_as_far_as_it_is_certain(
+    properties: dict[str, object], required: list[str], begun: str, rest: str, wrong: str
+) -> None:
+    tools, choice = (
+        [chatml.Tool("do_it", "", {"type": "object", "properties": properties, "required": required})],
+        chatml.Choice("required"),
+    )
+    text = chatml.begun(tools, choice)
+    assert text == f'{{"tool": "do_it", "args": {begun}'.rstrip()
+    grammar = chatml.tool_grammar(tools, choice, text)
+    assert gbnf.accepts(grammar, rest)
+    assert not gbnf.accepts(grammar, wrong)
+
+
+def test_what_was_begun_in_the_prompt_is_part_of_the_call_that_is_read() -> None:
+    reader = chatml.Reader(tools=True)
+    pieces = reader.feed('{"tool": "do_it", "args": {"a":') + reader.feed(" 5}") + reader.feed("}") + reader.end()
+    assert pieces[0] == chatml.CallBegun("do_it")
+    assert "".join(piece.text for piece in pieces if isinstance(piece, chatml.CallArguments)) == '{"a": 5}'
+
+
+def test_the_number_and_length_of_names_have_limits() -> None:
+    def offer(names: dict[str, list[str]]) -> dict[str, object]:
+        function = {"name": "lamp", "utterances": ["light"], "names": names}
+        return {"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function", "function": function}]}
+
+    assert NAMES_LIMIT == MAX_NAMES
+    ChatRequest.model_validate(offer({f"a{number}": ["x" * 200] * MAX_NAMES for number in range(MAX_NAMED)}))
+    wrong: list[dict[str, list[str]]] = [
+        {f"a{number}": ["x"] for number in range(MAX_NAMED + 1)},
+        {"a": ["x"] * (MAX_NAMES + 1)},
+        {"a": ["x" * 201]},
+        {"a": [""]},
+    ]
+    for names in wrong:
+        with pytest.raises(ValueError, match="names"):
+            ChatRequest.model_validate(offer(names))
+
+
+def test_names_train_no_router_of_their_own() -> None:
+    plain = chatml.Tool("run_macro", "Run a macro.", {"type": "object"}, ("run it",))
+    assert routers.known(plain) == routers.known(msgspec.structs.replace(plain, names={"name": ["lunch"]}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -15,8 +16,9 @@ TOOLS: list[Any] = asking.offered(sets.functions())
 
 
 @pytest.fixture
-def client(models_service: RunningModels) -> openai.OpenAI:
-    return openai.OpenAI(base_url=models_service.base_url, api_key="local", max_retries=0, timeout=110)
+def client(models_service: RunningModels) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=models_service.base_url, api_key="local", max_retries=0, timeout=110) as found:
+        yield found
 
 
 def _ask(client: openai.OpenAI, said: str) -> Any:

@@ -13,10 +13,10 @@ from tests.running_models import RunningModels
 from voxbridge.services.models.core import chatml
 from voxbridge.services.models.engines.llm import CONTEXT_TOKENS
 from voxbridge.services.models.processes.home import Home, Record
-from voxbridge.services.voice.core.outputs import Message, ToolUse
 from voxbridge.services.voice.core.prompt import prompt, token_estimate
-from voxbridge.services.voice.providers.cascade.chat_completions import MAX_TOKENS
 from voxbridge.shared.config import Config
+from voxbridge.shared.language.chat_completions import MAX_TOKENS
+from voxbridge.shared.language.conversation import Message, ToolUse
 
 SAID = {
     "Hindi": "संग्रहालय सुबह नौ बजे खुलता है और शाम छह बजे बंद होता है, सोमवार को छोड़कर। वयस्कों के लिए टिकट बारह यूरो का है। ",

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxbridge.shared.config import Config, as_markdown, env_name
+from voxbridge.shared.config import Config, as_markdown
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.setting import env_name
 
 HINTS = get_type_hints(Config)
 BOUNDED = [f for f in fields(Config) if HINTS[f.name] is int]

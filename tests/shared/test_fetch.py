@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -298,7 +298,8 @@ async def test_a_server_that_stops_in_the_middle_is_left_at_the_time_limit(first
     async def stall(_path: str, _headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
         writer.write(first)
         await writer.drain()
-        await server.readers[0].read()
+        with suppress(ConnectionError):  # a client that leaves what was sent unread resets the connection
+            await server.readers[0].read()
         left.set()
 
     async with serving(stall) as server:

@@ -18,6 +18,7 @@ from voxbridge.services.tools.service import ToolService, build
 from voxbridge.shared import events
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
+from voxbridge.shared.events.gateway import TaskCancelRequested
 from voxbridge.shared.events.voice import ToolCalled, ToolCancelled
 from voxbridge.shared.ids import new_process_id, new_session_id
 from voxbridge.shared.log.feed import Feed
@@ -48,7 +49,7 @@ class Caller:
     async def stop(self) -> None:
         await self._feed.stop()
 
-    async def call(self, name: str, call_id: str = "c1", *, deadline_ms: int = 30_000, account: str = "local", **arguments: Any) -> int:
+    async def call(self, name: str, /, call_id: str = "c1", *, deadline_ms: int = 30_000, account: str = "local", **arguments: Any) -> int:
         """Call a function. Return the position of the call."""
         event = ToolCalled(call_id=call_id, name=name, arguments=arguments, kind="server", turn=1, deadline_ms=deadline_ms, account=account)
         return await self.say(event)
@@ -56,10 +57,18 @@ class Caller:
     async def cancel(self, call_id: str = "c1") -> int:
         return await self.say(ToolCancelled(call_id=call_id, name="any", reason="barge_in"))
 
+    async def cancel_task(self, task_id: str) -> int:
+        """Cancel a task as the user does in a client."""
+        gateway = SessionWriter(self.log, self.sid, "gateway", stem=task_id, fenced=False)
+        return await gateway.append(TaskCancelRequested(task_id=task_id), ts=self._clock.now_us(), cause=None)
+
+    def now(self) -> int:
+        return self._clock.now_us()
+
     async def say(self, event: events.Event) -> int:
         return await self._voice.append(event, ts=self._clock.now_us(), cause=None)
 
-    async def next(self, type: type[E], call_id: str = "c1") -> tuple[E, events.Recorded]:
+    async def next(self, type: type[E] | tuple[type[E], ...], call_id: str = "c1") -> tuple[E, events.Recorded]:
         """Wait for the event of this type about this call or its task, and return it."""
 
         def found() -> tuple[E, events.Recorded] | None:
@@ -102,6 +111,7 @@ class Executors:
         config = replace(self.config, tool_packs=packs, **settings)
         async with connected(config, "tools", new_process_id("tools"), SystemClock()) as resources:
             service = await build(resources)
+            resources.served.append(service)
             serving = asyncio.create_task(service.serve())
             try:
                 yield service
@@ -112,7 +122,7 @@ class Executors:
 
 @pytest.fixture
 def config(nats_url: str, redis_url: str, tmp_path: Path) -> Config:
-    return Config(nats_url=nats_url, redis_url=redis_url, workspace_dirs=str(tmp_path))
+    return Config(nats_url=nats_url, redis_url=redis_url, workspace_dirs=str(tmp_path), data_dir=tmp_path / "data")
 
 
 @pytest.fixture

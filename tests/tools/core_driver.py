@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from voxbridge.services.tools.core.inputs import Accepted, Alarm, Mode, Raised, Returned, Scheduled
+from voxbridge.services.tools.core.inputs import Accepted, Alarm, Counted, Mode, Raised, Returned, Scheduled
+from voxbridge.services.tools.core.outputs import Count
 from voxbridge.services.tools.core.state import State
 from voxbridge.services.tools.core.step import step
 from voxbridge.shared import events
@@ -44,8 +45,11 @@ def accepted(
     idempotent: bool = False,
     effect: Effect = "read",
     approval: Approval = "never",
+    outlives: bool = False,
 ) -> Accepted:
-    return Accepted(call_id=call_id, mode=mode, timeout_ms=timeout_ms, idempotent=idempotent, effect=effect, approval=approval)
+    return Accepted(
+        call_id=call_id, mode=mode, timeout_ms=timeout_ms, idempotent=idempotent, effect=effect, approval=approval, outlives=outlives
+    )
 
 
 def returned(call_id: str = "c1", attempt: int = 1, **result: Any) -> Returned:
@@ -63,9 +67,10 @@ def scheduled(call_id: str = "c1", attempt: int = 1, after_ms: int = 60_000) -> 
 
 
 class Told:
-    """A state and all outputs, by time."""
+    """A state and all outputs, by time. `room` is what the account answers where a task is counted; None where it has not answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, room: bool | None = True) -> None:
+        self.room = room
         self.state = State()
         self.now = T0
         self.outputs: list[Any] = []
@@ -75,6 +80,11 @@ class Told:
         self.now += after_ms * MS
         for input in inputs:
             self.state, last = step(self.state, input, self.now)
+            if self.room is not None:
+                for asked in [output for output in last if isinstance(output, Count) and not output.forced and not output.listed]:
+                    counted = Counted(call_id=asked.call_id, account=asked.account, room=self.room)
+                    self.state, more = step(self.state, counted, self.now)
+                    last = [*last, *more]
             self.outputs += last
         return last
 

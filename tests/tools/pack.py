@@ -51,6 +51,16 @@ async def effect(file: str, ctx: Context) -> dict[str, Any]:
     return {"attempt": ctx.attempt}
 
 
+@function(effect="destructive")
+async def guarded(text: str) -> dict[str, Any]:
+    """Say it back, when a person approved.
+
+    Args:
+        text: What to say.
+    """
+    return {"text": text}
+
+
 @function()
 async def change(file: str) -> dict[str, Any]:
     """Leave one line in a file for each run, then wait for the file's release; taken to change something, as it declares nothing else.

@@ -42,7 +42,9 @@ class Asking(Caller):
         super().__init__(log, LOCAL)
         self._gateway = SessionWriter(log, LOCAL, "gateway", stem="test", fenced=False)
 
-    async def call(self, name: str, call_id: str = "c1", *, deadline_ms: int = 30_000, account: str = "local", **arguments: object) -> int:
+    async def call(
+        self, name: str, /, call_id: str = "c1", *, deadline_ms: int = 30_000, account: str = "local", **arguments: object
+    ) -> int:
         return await self.ask(
             ToolRequested(call_id=call_id, name=name, arguments=dict(arguments), deadline_ms=deadline_ms, account=account)
         )
@@ -226,7 +228,7 @@ async def test_the_commands_take_an_accounts_log_where_they_take_a_session(
     async with executors.running():
         await client.call("echo", text="the secret")
         await client.next(ToolCompleted)
-    file, folder = tmp_path / "account.jsonl", tmp_path / "data"
+    file, folder = tmp_path / "account.jsonl", tmp_path / "imported"
     file.write_bytes(b"".join([line async for line in archive.export(log, LOCAL)]))
     folder.mkdir()
     monkeypatch.setenv("VOXBRIDGE_DATA_DIR", str(folder))

@@ -17,7 +17,7 @@ from voxbridge.services.tools.core.inputs import (
     Stated,
     TimerFired,
 )
-from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Count, Done, Resolve, SetTimer, StartEffect
 from voxbridge.services.tools.core.step import OPEN_LIMIT, WITHDRAWN_KEPT
 from voxbridge.shared import events
 from voxbridge.shared.events.gateway import TaskCancelRequested
@@ -209,6 +209,7 @@ def test_an_alarm_answers_its_call_and_speaks_up_when_it_is_due() -> None:
     assert outputs == [
         Append(ToolCompleted(call_id="c1", name="fn", result=answer, ms=5)),
         Append(TaskStarted(task_id="task-c1", function="fn", call_id="c1", due_ts=T0 + 60_000 * MS, label="pasta")),
+        Count("me", "c1", listed=True),
         SetTimer("c1", T0 + 60_000 * MS),
     ]
     outputs = told.take(TimerFired(call_id="c1"), after_ms=60_000)
@@ -219,7 +220,8 @@ def test_an_alarm_answers_its_call_and_speaks_up_when_it_is_due() -> None:
 def test_an_alarm_delivered_again_waits_for_what_is_left_of_its_time() -> None:
     told = Told()
     told.take(called(), accepted(mode="alarm"), scheduled())
-    assert told.take(called(), after_ms=30_000) == [SetTimer("c1", T0 + 60_000 * MS)]
+    listed = Count("me", "c1", forced=True, listed=True)
+    assert told.take(called(), after_ms=30_000) == [listed, SetTimer("c1", T0 + 60_000 * MS)]
 
 
 def test_a_cancelled_alarm_says_so_and_never_speaks() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 from nats.aio.client import Client
@@ -13,6 +14,7 @@ from nats.aio.msg import Msg
 
 from tests.eventually import eventually
 from tests.tools.conftest import Caller, Executors
+from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.session.handover import OWNERS_LIMIT, TAKE, Handover, Owners
 from voxbridge.services.tools.session.intake import Intake
 from voxbridge.services.tools.session.pull import Pull
@@ -235,3 +237,32 @@ async def test_the_other_executor_goes_on_at_once_when_the_one_that_served_is_go
             await caller.call("echo", "c2", text="hello")
             await caller.next(ToolCompleted, "c2")
         assert other.stats()["sessions"] == 1
+
+
+async def test_an_executor_that_is_full_is_handed_so_many_calls_and_no_more(
+    executors: Executors, processes: tuple[Process, Process], caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools_service, "RUNNING_LIMIT", 1)
+    monkeypatch.setattr(tools_service, "HANDED_OVER_LIMIT", 1)
+    other, _ = processes
+    files = [tmp_path / str(number) for number in range(3)]
+    async with executors.running() as full:
+        await caller.call("echo", "e1", text="hello")  # who ends a call serves its session
+        await eventually(lambda: other.handover.owners.of(caller.sid) != "")
+        await caller.call("effect", "c0", file=str(files[0]))
+        await eventually(files[0].exists)
+        for number in (1, 2):  # a full process takes none from the consumer, so both go to the other one
+            await caller.call("effect", f"c{number}", file=str(files[number]))
+        while len(other.came) < 2:
+            await other.delivered()
+        first, second = other.came
+        assert await offered(other, first)
+        await eventually(files[1].exists)
+        assert not await offered(other, second)
+        assert (full.stats()["running"], other.intake.holds(caller.sid, second.seq)) == (2, True)
+        for number in range(3):
+            (tmp_path / f"{number}.go").touch()
+        for call_id in ("c0", "c1"):
+            await caller.next(ToolCompleted, call_id)
+        assert await offered(other, second)  # there is room again
+        await caller.next(ToolCompleted, "c2")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -73,6 +74,11 @@ def release(*files: Path) -> None:
         Path(f"{file}.go").touch()
 
 
+async def click(caller: Caller, event: Any) -> None:
+    writer = SessionWriter(caller.log, caller.sid, "gateway", stem=token_hex(4), fenced=False)
+    await writer.append(event, ts=SystemClock().now_us(), cause=None)
+
+
 async def save(caller: Caller, name: str, steps: list[Any], call_id: str = "make", **fields: Any) -> Any:
     await call(caller, "create_macro", call_id, name=name, steps=steps, **fields)
     return (await caller.next(ToolCompleted, call_id))[0].result
@@ -92,9 +98,7 @@ async def test_a_macro_is_made_listed_run_and_deleted(executors: Executors, call
         assert done.result == {"text": "first and last", "spoken": "first and last"}
         await call(caller, "delete_macro", "delete", name="good night")
         asked, _ = await caller.next(ApprovalRequested, "delete")
-        gateway = SessionWriter(log, caller.sid, "gateway")
-        click = ApprovalClicked(approval_id=asked.approval_id, answer="approved", scope="once")
-        await gateway.append(click, ts=SystemClock().now_us(), cause=None)
+        await click(caller, ApprovalClicked(approval_id=asked.approval_id, answer="approved", scope="once"))
         await caller.next(TaskCompleted, "delete")
         await call(caller, "run_macro", "again", name="good night")
         failed, _ = await caller.next(ToolFailed, "again")
@@ -102,6 +106,17 @@ async def test_a_macro_is_made_listed_run_and_deleted(executors: Executors, call
     kept = [recorded.event async for recorded in log.read_all(subjects.account_log("local"), writer="tools", visibility="i")]
     assert [type(event) for event in kept if isinstance(event, MacroSaved | MacroDeleted)] == [MacroSaved, MacroDeleted]
     assert refold([event async for event in log.read_all(caller.sid)]).missing == ()
+
+
+@pytest.mark.parametrize(
+    "by", [("delete_macro", {"name": "Night"}), ("run_tool", {"tool_id": "delete macro", "params": {"name": "Night"}})]
+)
+async def test_a_macro_that_never_ran_is_deleted(executors: Executors, caller: Caller, by: tuple[str, dict[str, Any]]) -> None:
+    async with executors.running(f"{PACKS},voxbridge.services.tools.packs.catalogue.functions"):
+        await save(caller, "night", ECHOES)
+        await call(caller, by[0], "delete", **by[1])
+        asked, _ = await caller.next(ApprovalRequested, "delete")
+    assert (asked.name, asked.arguments) == ("delete_macro", {"name": "Night"})
 
 
 async def test_what_a_macro_cannot_do_is_said_before_it_is_saved(executors: Executors, caller: Caller) -> None:
@@ -113,7 +128,7 @@ async def test_what_a_macro_cannot_do_is_said_before_it_is_saved(executors: Exec
         ({"steps": [{"run": "night"}]}, "never end"),
         ({"steps": ECHOES, "trigger": "yes"}, "answer to questions"),
         ({"steps": ECHOES, "trigger": "say {what}"}, "no input"),
-        ({"steps": ECHOES, "policy": "explode"}, "cannot be read"),
+        ({"steps": ECHOES, "policy": "explode"}, "for `policy`"),
         ({"steps": [{"call": "echo", "arguments": {"text": "x" * DOCUMENT_BYTES}}]}, "at most"),
     ]
     async with executors.running(PACKS):
@@ -160,10 +175,17 @@ async def test_what_was_just_done_is_drafted_read_back_saved_and_run(executors: 
         await caller.next(ToolCompleted, "e2")
         await call(caller, "run_tool", "e3", tool_id="note", params={"text": "the key is K-2317"})
         await caller.next(ToolCompleted, "e3")
-        drafted = await save(caller, "keys", [], "draft")
-        assert drafted["spoken"] == "keys would first echo with the key is K-2317, then note. Shall I save it?"
+        asked = await save(caller, "keys", [], "draft")
+        would = "keys would first echo with the key is K-2317, then note. Shall I save it? Please say yes or no."
+        assert (asked["status"], asked["spoken"]) == ("needs_approval", would)
+        requested, _ = await caller.next(ApprovalRequested, "draft")
+        assert [step["action"]["function"] for step in requested.arguments["steps"]] == ["echo", "note"]
         assert await service._library.macros("local") == {}
-        await save(caller, "keys", [], "saved", confirmed=True)
+        await call(caller, "echo", "e4", text="after the question")
+        await caller.next(ToolCompleted, "e4")
+        await click(caller, ApprovalClicked(approval_id=asked["approval_id"], answer="approved", scope="function"))
+        saved, _ = await caller.next(TaskCompleted, "draft")
+        assert saved.result["spoken"].startswith("I saved keys: first echo")
         await call(caller, "run_macro", "run", name="keys")
         await caller.next(TaskCompleted, "run")
         document = (await service._library.macros("local"))["keys"]
@@ -171,6 +193,47 @@ async def test_what_was_just_done_is_drafted_read_back_saved_and_run(executors: 
         Call(function="echo", arguments={"text": "the key is K-2317"}),
         Call(function="note", arguments={"text": "${steps.step1.result.text}"}),
     ]
+
+
+async def changed(caller: Caller, call_id: str, **arguments: Any) -> Any:
+    await call(caller, "change_macro", call_id, **arguments)
+    return (await caller.next(ToolCompleted, call_id))[0].result
+
+
+async def refused(caller: Caller, call_id: str, **arguments: Any) -> Any:
+    await call(caller, "change_macro", call_id, **arguments)
+    return (await caller.next(ToolFailed, call_id))[0].error
+
+
+async def test_a_macro_gets_another_name_trigger_and_policy(executors: Executors, caller: Caller) -> None:
+    async with executors.running(PACKS) as service:
+        await save(caller, "evening", ECHOES, trigger="lights out")
+        renamed = await changed(caller, "rename", name="Evening", new_name="Late night")
+        assert (renamed["macro_id"], renamed["spoken"]) == ("late_night", "evening is called Late night now.")
+        started = await changed(caller, "trigger", name="late night", trigger="off to bed")
+        assert (started["triggers"], started["spoken"]) == (["off to bed"], 'Say "off to bed" to run it.')
+        queued = await changed(caller, "policy", name="late night", policy="queued")
+        assert queued["spoken"].endswith("If it is started while it runs, that waits.")
+        await changed(caller, "error", name="late night", policy="continue")
+        macros = await service._library.macros("local")
+        assert list(macros) == ["late_night"]
+        assert (macros["late_night"].mode, macros["late_night"].on_error) == ("queued", "continue")
+        await call(caller, "run_macro", "run", name="late night")
+        await caller.next(TaskCompleted, "run")
+
+
+async def test_a_macro_is_not_changed_into_what_could_not_be(executors: Executors, caller: Caller) -> None:
+    async with executors.running(PACKS) as service:
+        await save(caller, "one", ECHOES, "m1", trigger="first")
+        await save(caller, "two", ECHOES[:1], "m2", trigger="second")
+        await save(caller, "outer", [{"run": "one"}], "m3")
+        before = await service._library.macros("local")
+        assert (await refused(caller, "c1", name="two", new_name="one")).code == Code.CONFLICT
+        assert (await refused(caller, "c2", name="two", trigger="First!")).code == Code.CONFLICT
+        runs = await refused(caller, "c3", name="one", new_name="three")
+        assert (runs.code, runs.message) == (Code.CONFLICT, "outer runs one by its name; delete outer first.")
+        assert (await refused(caller, "c4", name="two")).code == Code.INVALID_ARGUMENT
+        assert await service._library.macros("local") == before
 
 
 async def test_nothing_to_draft_from_is_said(executors: Executors, caller: Caller) -> None:

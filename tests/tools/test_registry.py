@@ -12,7 +12,7 @@ import pytest
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Alarm
 from voxbridge.services.tools.core.results import RESULT_LIMIT, as_result
-from voxbridge.services.tools.registry import BUILT_IN, MEMORY_MB, Isolation, Tool, describe, function, load
+from voxbridge.services.tools.registry import BUILT_IN, MEMORY_MB, Isolation, Local, Tool, describe, function, load
 from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -82,6 +82,33 @@ def test_a_schema_is_derived_from_the_signature_and_the_docstring() -> None:
     }
 
 
+def test_the_local_model_is_told_only_what_it_may_write() -> None:
+    @function()
+    async def plan(
+        name: str,
+        steps: Annotated[list[Any], Local(None)] = [],  # noqa: B006 - never changed
+        on: Annotated[Literal["a"] | dict[str, Any], Local(Literal["a"])] = "a",
+    ) -> dict[str, Any]:
+        """Plan it.
+
+        Args:
+            on: Where.
+        """
+        return {}
+
+    described = tool(plan)
+    assert described.local == {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "on": {"description": "Where.", "enum": ["a"], "default": "a"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    assert set(described.parameters["properties"]) == {"name", "steps", "on"}
+    assert described.check({"name": "x", "steps": [1], "on": {}}), "who writes it all the same is understood"
+    assert described.card().local == described.local
+    assert tool().local is None
+
+
 def test_the_context_is_passed_and_not_shown() -> None:
     assert tool().context_parameter == "ctx"
     assert "ctx" not in tool().parameters["properties"]
@@ -133,6 +160,15 @@ def undescribed() -> Any:
     return function()(silent)
 
 
+def needed() -> Any:
+    @function()
+    async def greedy(steps: Annotated[list[Any], Local(None)]) -> dict[str, Any]:
+        """Greedy."""
+        return {}
+
+    return greedy
+
+
 def untyped() -> Any:
     async def loose(text) -> dict[str, Any]:  # type: ignore[no-untyped-def]  # the error under test
         """Loose."""
@@ -155,6 +191,7 @@ def test_packs_that_cannot_be_used_are_named_with_the_reason() -> None:
         ([pack("empty_pack", x=1)], "no function"),
         ([pack("silent_pack", silent=undescribed())], "docstring"),
         ([pack("loose_pack", loose=untyped())], "no type"),
+        ([pack("greedy_pack", greedy=needed())], "cannot be left out"),
         ([pack("fine_pack", fine=fine()), pack("other_pack", fine=fine())], "another pack"),
     ):
         with pytest.raises(VoxbridgeError, match=says) as caught:
@@ -195,7 +232,8 @@ def test_a_function_of_the_page_does_not_run_here(wrong: Any) -> None:
 
 def test_the_catalogue_has_the_functions_of_a_page() -> None:
     tools = load(BUILT_IN, timeout_s=30)
-    assert tuple(name for name, one in tools.items() if one.card().kind == "browser") == BROWSER_FUNCTIONS
+    found = [name for name, one in tools.items() if one.card().kind == "browser"]
+    assert [name for name in found if name != "steer_tour"] == list(BROWSER_FUNCTIONS), "a plain client has no tours to steer"
     assert {tools[name].timeout_s for name in BROWSER_FUNCTIONS} == {5}
 
 

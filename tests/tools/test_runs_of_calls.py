@@ -15,8 +15,8 @@ from voxbridge.services.tools.core.tasks import open_tasks
 from voxbridge.services.tools.runs.document import Document
 from voxbridge.services.tools.runs.inputs import Start
 from voxbridge.shared import events
-from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested
-from voxbridge.shared.events.voice import SessionEnded
+from voxbridge.shared.events.gateway import ApprovalClicked, RunAnswerReceived, TaskCancelRequested
+from voxbridge.shared.events.voice import RunAnswered, SessionEnded
 
 
 def runs(macro: Document, call_id: str = "c1", **fields: Any) -> Accepted:
@@ -53,7 +53,7 @@ def test_a_run_answers_at_once_and_ends_as_a_task() -> None:
     assert [(one.call_id, one.arguments) for one in of(told, StartEffect)] == [("c1.step1.1", {}), ("c1.step2.1", {"n": 7})]
     assert of(told, Done) == [Done(1)]
     assert not of(told, StepEnded)
-    assert told.state == State(ended=told.state.ended, runs=told.state.runs)
+    assert told.state == State(ended=told.state.ended, recent=told.state.recent, runs=told.state.runs)
     assert not told.state.runs.open
 
 
@@ -75,6 +75,17 @@ def test_the_same_macro_again_is_a_second_run_where_its_mode_lets_it() -> None:
     told = begun("a", mode="parallel")
     told.take(called("c2", 2), runs(document("a", mode="parallel"), "c2"))
     assert set(told.state.runs.open) == {"c1", "c2"}
+
+
+def test_a_macro_started_again_before_its_run_ended_is_not_run_a_second_time_however_late_that_is_taken() -> None:
+    for mode, started in (("single", 1), ("parallel", 2)):
+        told = begun("a", mode=mode)
+        told.take(accepted("c1.step1.1"), called())  # the message again: its process is gone
+        assert kinds(told)[-1] == "task.failed"
+        told.take(called("c2", 2), runs(document("a", mode=mode), "c2"))
+        assert kinds(told).count("run.started") == started
+        told.take(called("c3", 3, at=told.now + 1), runs(document("a", mode=mode), "c3"))
+        assert kinds(told).count("run.started") == started + 1
 
 
 def test_a_step_that_needs_approval_is_held_until_a_person_decides() -> None:
@@ -102,6 +113,47 @@ def test_a_macro_that_wants_to_be_confirmed_is_approved_like_a_function(approval
     assert told.events[-1] != told.events[0]
     scopes = [event.scope for event in told.events if events.kind_of(event).name == "approval.ended"]  # type: ignore[attr-defined]
     assert scopes == ["once" if approval == "always" else "arguments"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [
+        (RunAnswerReceived(run_id="c1", text="the red one", step="which"), "the red one"),
+        (RunAnswered(run_id="c1", text="the red one", step="which"), "the red one"),
+        (RunAnswerReceived(run_id="c1", text="the red one"), "the red one"),
+        (RunAnswerReceived(run_id="c1", text="the red one", step="other"), ""),
+        (RunAnswerReceived(run_id="c2", text="the red one", step="which"), ""),
+        (RunAnswered(run_id="c1", text="cancel", step="which", cancelled=True), None),
+    ],
+    ids=["by a click", "by voice", "to no step", "to another step", "to another run", "called off"],
+)
+def test_the_answer_to_a_question_is_the_steps_result(answer: events.Event, end: str | None) -> None:
+    told = begun({"id": "which", "ask": "Which?"}, {"say": "${steps.which.result.text}"})
+    told.take(log_input(answer, 2))
+    if end:
+        assert told.events[-1].result["spoken"] == end  # type: ignore[attr-defined]
+    else:
+        assert kinds(told)[-1] == ("run.waiting" if end == "" else "task.cancelled")
+    assert Done(2) in of(told, Done), "the answer is dealt with whatever it was"
+
+
+@pytest.mark.parametrize(
+    ("said", "end"), [("Try it again.", "tool.started"), ("go on", "task.completed"), ("stop", "task.failed"), ("hm", "run.waiting")]
+)
+def test_the_users_words_decide_how_a_run_goes_on(said: str, end: str) -> None:
+    told = begun({"id": "a", "call": "a"}, {"say": "well"}, on_error="ask")
+    told.take(accepted("c1.a.1"), raised("c1.a.1"), log_input(RunAnswered(run_id="c1", text=said, step="a"), 2))
+    if end == "tool.started":
+        told.take(accepted("c1.a.2"))
+    assert kinds(told)[-1] == end
+
+
+def test_a_run_that_asks_is_taken_on_by_a_successor() -> None:
+    told = begun({"id": "which", "ask": "Which?"}, {"say": "${prev.text}"})
+    last = told.take(called())
+    assert [one.call_id for one in last if isinstance(one, SetTimer)] == ["c1"]
+    told.take(log_input(RunAnswered(run_id="c1", text="that", step="which"), 2))
+    assert told.events[-1].result["spoken"] == "that"  # type: ignore[attr-defined]
 
 
 def test_a_cancelled_run_stops_its_call_first() -> None:

@@ -19,7 +19,7 @@ from tests.eventually import eventually
 from tests.tools.conftest import BOUND_S, Caller, Executors
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.core.results import RESULT_LIMIT
-from voxbridge.services.tools.session import intake
+from voxbridge.services.tools.session import intake, sessions
 from voxbridge.services.tools.session.session import refold
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import connect_nats
@@ -315,7 +315,7 @@ async def test_a_process_that_holds_too_much_refuses(executors: Executors, calle
         await caller.next(TaskStarted)
         await caller.call("echo", "c2", text="hello")
         failed, _ = await caller.next(ToolFailed, "c2")
-        await caller.cancel()
+        await caller.cancel_task("task-c1")
         await caller.next(TaskCancelled)
     assert failed.error.code == "OVERLOADED"
     assert failed.error.retryable
@@ -324,7 +324,7 @@ async def test_a_process_that_holds_too_much_refuses(executors: Executors, calle
 async def test_idle_sessions_are_forgotten_and_folded_again(
     executors: Executors, callers: MakeCaller, connection: Client, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tools_service, "SESSIONS_KEPT", 2)
+    monkeypatch.setattr(sessions, "SESSIONS_KEPT", 2)
     some = [await callers() for _ in range(5)]
     async with executors.running() as service:
         for round in range(2):

@@ -8,18 +8,21 @@ from typing import Any
 import pytest
 
 from voxbridge.services.tools.core.inputs import Accepted, Alarm, Rejected, Returned, Scheduled
-from voxbridge.services.tools.core.outputs import Done, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.outputs import Count, Done, Resolve, SetTimer, StartEffect
 from voxbridge.services.tools.core.step import step
-from voxbridge.services.tools.session.session import Session, refold
+from voxbridge.services.tools.session.session import TOGETHER, Session, refold
+from voxbridge.sessions.replay import services
 from voxbridge.shared import events
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.journal import ToolsJournal
 from voxbridge.shared.events.tools import TaskStarted, ToolCompleted, ToolStarted
 from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.step.journal import LogInput
+from voxbridge.shared.step.replay import replay
 from voxbridge.shared.step.runner import StepRunner
 
 
@@ -139,7 +142,7 @@ async def test_an_alarm_is_folded_with_its_time(log: Log) -> None:
     await second.session.take(called)
     (task,) = [recorded.event for recorded in await stored(log, sid) if isinstance(recorded.event, TaskStarted)]
     assert task.due_ts == called.recorded.ts + 60_000_000
-    assert second.performed == [SetTimer("c1", task.due_ts)]
+    assert second.performed == [Count("local", "c1", forced=True, listed=True), SetTimer("c1", task.due_ts)]
 
 
 async def test_an_input_that_is_too_large_is_refused_and_leaves_the_session_as_it_was(log: Log) -> None:
@@ -151,3 +154,52 @@ async def test_an_input_that_is_too_large_is_refused_and_leaves_the_session_as_i
     await process.session.take(Returned(call_id="c1", attempt=1, result={}))
     folded = refold(await stored(log, sid))
     assert (folded.state.open, folded.missing) == ({}, ())
+
+
+async def test_inputs_that_wait_together_are_one_transaction_each_with_its_outputs(log: Log) -> None:
+    sid = new_session_id()
+    voice = SessionWriter(log, sid, "voice")
+    called = [await call(log, sid, voice, f"c{number}") for number in range(TOGETHER + 2)]
+    process = Process(log, sid, "a")
+    await asyncio.gather(*(process.session.take(input) for input in called))
+    assert [start.call_id for start in process.of(StartEffect)] == [f"c{number}" for number in range(TOGETHER + 2)]
+    entries = [one.event for one in await stored(log, sid) if isinstance(one.event, ToolsJournal)]
+    # The first finds nobody waiting; then a full transaction, then the last. Each input is followed by the decision on its call.
+    assert [len(entry.inputs) for entry in entries] == [2, 2 * TOGETHER, 2]
+    returned = [Returned(call_id=f"c{number}", attempt=1, result={"n": number}) for number in range(TOGETHER)]
+    await asyncio.gather(*(process.session.take(input) for input in returned))
+    replayed = replay(services()["tools"], await stored(log, sid))
+    assert (replayed.differences, replayed.unfinished) == ([], [])
+    assert refold(await stored(log, sid)).state == process.session.state
+
+
+async def test_an_input_that_is_refused_fails_alone(log: Log) -> None:
+    sid = new_session_id()
+    voice = SessionWriter(log, sid, "voice")
+    process = Process(log, sid, "a")
+    await asyncio.gather(*[process.session.take(await call(log, sid, voice, f"c{number}")) for number in range(5)])
+    returned = [Returned(call_id=f"c{number}", attempt=1, result={"x": "x" * (600_000 if number == 2 else 1)}) for number in range(5)]
+    told = await asyncio.gather(*(process.session.take(input) for input in returned), return_exceptions=True)
+    assert [isinstance(one, VoxbridgeError) for one in told] == [False, False, True, False, False]
+    folded = refold(await stored(log, sid))
+    assert (list(folded.state.open), folded.missing) == (["c2"], ())
+    assert sorted(done.seq for done in process.of(Done)) == sorted(folded.state.ended.values())
+
+
+async def test_a_caller_that_is_stopped_leaves_the_inputs_of_the_others(log: Log) -> None:
+    sid = new_session_id()
+    voice = SessionWriter(log, sid, "voice")
+    process = Process(log, sid, "a")
+    called = [await call(log, sid, voice, f"c{number}") for number in range(6)]
+    taking = [asyncio.create_task(process.session.take(input)) for input in called]
+    await asyncio.sleep(0)
+    taking[0].cancel()  # it holds the lock
+    taking[3].cancel()  # it waits
+    told = await asyncio.gather(*taking, return_exceptions=True)
+    assert [isinstance(one, asyncio.CancelledError) for one in told] == [True, False, False, True, False, False]
+    starts = [start.call_id for start in process.of(StartEffect)]
+    assert starts == ["c1", "c2", "c4", "c5"]
+    said = [recorded.event for recorded in await stored(log, sid)]
+    assert {event.call_id for event in said if isinstance(event, ToolStarted)} >= set(starts)
+    assert len(said) == len({recorded.id for recorded in await stored(log, sid)})
+    assert not process.session.busy

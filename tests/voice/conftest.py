@@ -253,7 +253,7 @@ class Page:
         async with self._came:
             if isinstance(moment, moments.StateChanged):
                 self.states.append(moment.state)
-            else:
+            elif isinstance(moment, moments.PartialTranscript):
                 self.pieces.append(moment)
                 text = self._composer.take(moment)
                 if text is not None:

@@ -11,9 +11,11 @@ from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.core.turns import reopening
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import AgentTeam
+from voxbridge.shared.awareness.view import NOTHING, View
 from voxbridge.shared.bus.moments import PartialTranscript, StateChanged
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.macros.triggers import Spoken
 from voxbridge.shared.step.fold import Append
 from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.store.store import Function
@@ -46,7 +48,14 @@ class Conversation:
         wishes: bool | None = None,
         team: AgentTeam | None = None,
         functions: tuple[Function, ...] = PAGE_FUNCTIONS,
+        installed: tuple[Function, ...] = FUNCTIONS,
+        macros: tuple[Spoken, ...] = (),
+        names: dict[str, dict[str, tuple[str, ...]]] | None = None,
+        unheard: tuple[str, ...] = (),
+        screen: View = NOTHING,
+        providers: tuple[str, ...] = ("local", "echo"),
         reopens: int = reopening.LIMIT,
+        child: gateway.Child | None = None,
     ) -> None:
         self.state: State = step.initial(SID)
         self.now_ms = 0
@@ -55,7 +64,12 @@ class Conversation:
         self._timers = VirtualTimers()
         self._seq = 0
         client = gateway.ClientCapabilities(protocol=protocol)
-        self.log(gateway.SessionRequested(mode=mode, system_prompt=prompt, client=client, filler=wishes, functions=functions))
+        output: Any = "text" if child is not None else ""
+        self.log(
+            gateway.SessionRequested(
+                mode=mode, system_prompt=prompt, client=client, filler=wishes, functions=functions, child=child, output=output
+            )
+        )
         self.take(
             inputs.Opened(
                 worker="voice-1",
@@ -63,8 +77,8 @@ class Conversation:
                 model="local",
                 voice="",
                 greeting=greeting,
-                functions=FUNCTIONS,
-                providers=("local", "echo"),
+                functions=installed,
+                providers=providers,
                 idle_timeout_s=600,
                 turn_timeout_s=30,
                 speak_results=speak_results,
@@ -75,6 +89,10 @@ class Conversation:
                 filler=filler,
                 team=team,
                 reopens=reopens,
+                macros=macros,
+                names=names or {},
+                unheard=unheard,
+                screen=screen,
             )
         )
 

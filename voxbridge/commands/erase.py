@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from voxbridge.sessions import erase as erasing
-from voxbridge.sessions import report
+from voxbridge.sessions import graphs, report
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
@@ -31,7 +31,7 @@ def erase(sid: str, by: str | None, yes: bool) -> None:
     Examples:
       voxbridge erase 4f1c                 the call whose id begins with 4f1c
       voxbridge erase 4f1c --yes --by "data protection, ticket 311"
-      voxbridge erase @local               what belongs to the account itself: notes, calls over REST
+      voxbridge erase @local               what belongs to the account itself: notes, knowledge graphs, calls over REST
 
     What remains is that there was a session, and when and by whom it was erased. It cannot be undone. Files that were exported, and
     copies of the data folder, are not reached (docs/privacy.md). It takes some 5 ms for each event.
@@ -58,7 +58,8 @@ def login_name() -> str:
 
 
 async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
-    async with erasing.stores(Config.from_env()) as (log, redis):
+    config = Config.from_env()
+    async with erasing.stores(config) as (log, redis):
         found = await report.find(log, sid)
         account = subjects.account_of(found)
         what = f"what belongs to the account {account} itself" if account else f"the session {found}"
@@ -70,4 +71,6 @@ async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
             def progress(done: int, of: int) -> None:
                 bar.update(erasing_it, completed=done, total=of)
 
-            return await erasing.erase(log, redis, found, by=by, now=SystemClock().now_us(), progress=progress)
+            left = await graphs.forget(log.nc, config, account) if account else ""
+            done = await erasing.erase(log, redis, found, by=by, now=SystemClock().now_us(), progress=progress)
+            return done._replace(left=(*done.left, left)) if left else done

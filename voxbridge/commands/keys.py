@@ -1,6 +1,6 @@
 """`voxbridge keys`: the keys of providers, set and removed in the running gateway.
 
-Owns the words of these commands and how the gateway is found. Does not own the keys (`voxbridge.shared.secrets.provider_keys`). A key is
+Owns the words of these commands. Does not own the keys (`voxbridge.shared.secrets.provider_keys`). A key is
 read from standard input or a hidden prompt. It is never an argument, since every user of the machine sees those, and never printed.
 """
 
@@ -9,22 +9,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import click
-import httpx
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from voxbridge.doctor.machine import is_running
-from voxbridge.installation import runtime
+from voxbridge.commands.gateway import TIMEOUT_S, ask_gateway
 from voxbridge.shared.config import Config
-from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
-from voxbridge.shared.secrets.secret_file import admin_token_file
 
-TIMEOUT_S: Final = 10.0
 _READ: Final = 4_096
 """Characters that are read from standard input: more than any key has, so that a longer text is refused and not cut."""
 
@@ -87,7 +82,7 @@ def list_keys(as_json: bool) -> None:
     Example:
       voxbridge keys ls --json
     """
-    found = _ask("GET", "/api/config/keys").json()["keys"]
+    found = ask_gateway("GET", "/api/config/keys").json()["keys"]
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
@@ -112,7 +107,7 @@ def set_key(ctx: click.Context, provider: str) -> None:
     """
     if ctx.args:  # click's own error would repeat the key
         raise click.UsageError("A key is never an argument: every user of this machine sees those. It is read from standard input.")
-    _ask("POST", "/api/config/keys", json={"provider": provider, "key": _read(provider)})
+    ask_gateway("POST", "/api/config/keys", json={"provider": provider, "key": _read(provider)})
     click.echo(f"The key of {provider} is stored.")
 
 
@@ -125,7 +120,7 @@ def forget_key(provider: str) -> None:
     Example:
       voxbridge keys forget gemini
     """
-    _ask("DELETE", f"/api/config/keys/{quote(provider, safe='')}")
+    ask_gateway("DELETE", f"/api/config/keys/{quote(provider, safe='')}")
     click.echo(f"No key of {provider} is stored.")
 
 
@@ -141,30 +136,3 @@ def _read(provider: str) -> str:
         return sys.stdin.read(_READ).strip()
     except UnicodeDecodeError:
         raise click.UsageError("What came on standard input is no text.") from None
-
-
-def _ask(method: str, path: str, **options: Any) -> httpx.Response:
-    config = Config.from_env()
-    url, token = _url(config), admin_token_file(config).read()
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    try:
-        with httpx.Client(base_url=url, timeout=TIMEOUT_S, trust_env=False, headers=headers) as client:
-            answer = client.request(method, path, **options)
-    except httpx.HTTPError as error:
-        raise Unavailable(
-            f"No gateway answers at {url} ({type(error).__name__}). Start it with `voxbridge up`, or set VOXBRIDGE_PORT to its port."
-        ) from error
-    if answer.is_success:
-        return answer
-    try:
-        told = answer.json()
-        raise VoxbridgeError(Code(told["code"]), told["message"])
-    except (ValueError, KeyError, TypeError):
-        raise Unavailable(f"What answers at {url} is no Voxbridge of this release: it says {answer.status_code}.") from None
-
-
-def _url(config: Config) -> str:
-    """Return the URL of the gateway that `voxbridge up` runs on the data folder; without one, as in the gateway's own container, the URL in
-    the settings."""
-    found = runtime.told(config.data_dir) if is_running(config.data_dir) else None
-    return found.url if found is not None else config.gateway_base_url

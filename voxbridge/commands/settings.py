@@ -11,7 +11,8 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from voxbridge.shared.config import Config, env_name, shown
+from voxbridge.shared.config import Config
+from voxbridge.shared.setting import env_name, shown
 
 _HEAD: Final = """# Configuration
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from voxbridge.doctor import eventlog, machine, mcp, parts, valkey
+from voxbridge.doctor import eventlog, knowledge, machine, mcp, parts, tools, valkey
 from voxbridge.doctor.finding import Finding, fail, warn
 from voxbridge.doctor.place import Place
 from voxbridge.installation import runtime
@@ -46,11 +46,13 @@ async def examine(config: Config) -> list[Finding]:
         )
     place = Place(here=running or not config.nats_url)
     seen = asyncio.to_thread(machine.look, config, running=running) if place.here else asyncio.to_thread(machine.own)
+    functions = [_bounded("functions", asyncio.to_thread(tools.look, config))] if place.here else []
     if not running and not config.nats_url:
-        found = await _bounded("machine", seen)
+        found = [finding for part in await asyncio.gather(_bounded("machine", seen), *functions) for finding in part]
         return [*found, fail("product", "voxbridge", f"Nothing runs on {config.data_dir.absolute()}.", _START)]
     looked = await asyncio.gather(
         _bounded("machine", seen),
+        *functions,
         _bounded("event log", _over_nats(config, place)),
         _bounded("valkey", _over_redis(config, place)),
         _bounded("services", parts.over_http(config, place)),
@@ -84,8 +86,11 @@ async def _over_nats(config: Config, place: Place) -> list[Finding]:
     except VoxbridgeError as error:
         return [fail("event log", "NATS", error.message, f"{place.log('nats')}; {place.starter} starts it again by itself.")]
     try:
-        log, services, servers = await asyncio.gather(eventlog.look(config, nc), parts.on_the_bus(nc, place), mcp.on_the_bus(nc))
-        return [*log, *services, *servers]
+        asked = (
+            *(eventlog.look(config, nc), parts.on_the_bus(nc, place), tools.on_the_bus(nc), mcp.on_the_bus(nc)),
+            knowledge.on_the_bus(config, nc),
+        )
+        return [finding for found in await asyncio.gather(*asked) for finding in found]
     finally:
         await close_nats(nc)
 

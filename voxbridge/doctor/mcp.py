@@ -22,6 +22,7 @@ class _Server(msgspec.Struct, frozen=True):
     server: str
     state: str
     why: str = ""
+    protocol: str = ""
     tools: int = 0
     refused: tuple[str, ...] = ()
 
@@ -44,4 +45,4 @@ def _finding(server: _Server) -> Finding:
     if server.refused:
         says = f"Connected, with {server.tools} tools; {len(server.refused)} refusals, the first: {server.refused[0]}"
         return warn(AREA, server.server, says, _FILE)
-    return ok(AREA, server.server, f"connected, with {server.tools} tools.")
+    return ok(AREA, server.server, f"connected by MCP {server.protocol}, with {server.tools} tools.")

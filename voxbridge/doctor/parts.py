@@ -18,6 +18,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 
+from voxbridge.doctor import tools
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 from voxbridge.doctor.place import Place
 from voxbridge.shared.condition import read
@@ -35,7 +36,7 @@ SLOW_S: Final = 1.0
 LISTEN_S: Final = 0.8
 """Seconds to listen for further processes once the needed ones have answered: the number of processes is not known."""
 
-NEEDED: Final = {"voice": 2, "tools": 1, "gateway": 1}
+NEEDED: Final = {"voice": 2, "tools": 1, "knowledge": 1, "awareness": 1, "gateway": 1}
 """Processes of each service that are needed to avoid a warning; they are waited for as long as for any answer."""
 
 _NOBODY: Final = "503"
@@ -65,6 +66,7 @@ async def on_the_bus(nc: Client, place: Place) -> list[Finding]:
     found: list[Finding] = []
     for name, (stats, health) in zip(NEEDED, await asyncio.gather(*asked), strict=True):
         found.append(_service(name, health, stats, place))
+        found += tools.differences([_data(one) for one in stats or []]) if name == "tools" else []
         unread = sum(int(_data(one).get("events_unreadable", 0)) for one in stats or [])
         if unread:
             found.append(warn(AREA, name, f"{unread} events could not be read and were passed over.", f"{place.log(name)}."))
@@ -137,7 +139,11 @@ def _service(name: str, health: Told, stats: list[dict[str, Any]] | None, place:
         return fail(AREA, name, f"runs and did not tell its health within {ANSWER_S:g} s.", f"{_OVERLOADED} {place.log(name)}.")
     if health.why:
         return fail(AREA, name, f"runs and does not tell its health: {health.detail}.", log)
-    load = ", ".join(f"{value:g} {key.replace('_', ' ')}" for key, value in (_data(stats[0]) if stats else {}).items() if value)
+    load = ", ".join(
+        f"{value:g} {key.replace('_', ' ')}"
+        for key, value in (_data(stats[0]) if stats else {}).items()
+        if value and key not in tools.CHECKSUMS
+    )
     count = f"{len(stats)} processes" if len(stats) > 1 else str(health.answer.get("process", name))
     told = {**health.answer.get("dependencies", {}), **health.answer.get("conditions", {})}
     conditions = {key: read(value) for key, value in told.items()}

@@ -38,6 +38,11 @@ PUBLIC_FILE: Final = "vault.pub"
 SEALERS: Final = ("gateway",)
 """Users that seal keys of providers and open none; earlier releases gave them the vault key."""
 
+SECRETS_FILE: Final = "secrets.key"
+SECRETS_HOLDERS: Final = ("tools",)
+"""Users that open the secrets of accounts; `SEALERS` seal them with the public half."""
+
+SECRETS_PUBLIC_FILE: Final = "secrets.pub"
 TOKEN_HOLDERS: Final = ("gateway",)
 _SERVERS: Final = ("nats", "valkey")
 _LISTEN: Final = "0.0.0.0:4222"
@@ -60,6 +65,7 @@ def make(folder: Path, *, sync_interval: str, max_file_store: str) -> list[str]:
             _write(folder / name / SEED_FILE, new_seed())
         passwords = {name: _password(folder, name) for name in NAMES}
         _same(folder, (*VAULT_HOLDERS, *SEALERS), VAULT_FILE, VAULT_HOLDERS)
+        _same(folder, SECRETS_HOLDERS, SECRETS_FILE)
         _publish(folder)
         _same(folder, TOKEN_HOLDERS, TOKEN_FILE)
         keys = {name: public_key(folder / name / SEED_FILE) for name in NAMES}
@@ -114,10 +120,12 @@ def _password(folder: Path, name: str) -> str:
 
 
 def _publish(folder: Path) -> None:
-    public = SecretFile(folder / VAULT_HOLDERS[0] / VAULT_FILE, what="vault key", variable="VOXBRIDGE_VAULT_KEY_FILE")
+    vault = SecretFile(folder / VAULT_HOLDERS[0] / VAULT_FILE, what="vault key", variable="VOXBRIDGE_VAULT_KEY_FILE")
+    own = SecretFile(folder / SECRETS_HOLDERS[0] / SECRETS_FILE, what="key of secrets", variable="VOXBRIDGE_SECRETS_KEY_FILE")
     for name in SEALERS:
-        sealed_box.publish(public, folder / name / PUBLIC_FILE)
-        (folder / name / PUBLIC_FILE).chmod(_PRIVATE)
+        for key, file in ((vault, PUBLIC_FILE), (own, SECRETS_PUBLIC_FILE)):
+            sealed_box.publish(key, folder / name / file)
+            (folder / name / file).chmod(_PRIVATE)
         (folder / name / VAULT_FILE).unlink(missing_ok=True)
 
 

@@ -23,6 +23,7 @@ from nats.js.errors import APIError, NotFoundError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
+from voxbridge.sessions import screens
 from voxbridge.sessions.eventlog import opened
 from voxbridge.shared import events
 from voxbridge.shared.audio import recordings
@@ -109,13 +110,36 @@ async def stores(config: Config, *, user: str = ADMIN) -> AsyncIterator[tuple[Lo
 
 
 async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress = lambda _done, _of: None) -> Erased:
-    """Erase a session, or an account's own log; `now` in µs. If it was erased before, erase what was written since.
+    """Erase a session, or an account's own log, with the sessions that its functions asked for; `now` in µs. If it was erased before, erase
+    what was written since.
 
     Raises `NOT_FOUND`, `CONFLICT` for a session that is live, has a function running or is being written to all the time, and `UNAVAILABLE`
     when a store does not answer.
     """
+    store = Store(redis)
+    await _check(await _look(log, sid, empty=bool(await _screen(log, sid))), store, sid, now)
+    children = await _children(log, sid)
+    for child in children:
+        await _check(await _look(log, child), store, child, now)
+    # They go first: when this is interrupted, their parent still names them.
+    done = [await _erase(log, redis, one, by=by, now=now, progress=progress) for one in (*children, sid)]
+    count, blocks, notes = (sum(counts) for counts in zip(*((one.events, one.blocks, one.notes) for one in done), strict=True))
+    return Erased(sid, count, blocks, notes, tuple(dict.fromkeys(left for one in done for left in one.left)))
+
+
+async def _children(log: Log, sid: str) -> list[str]:
+    """Return the sessions that functions of this one asked for, as far as the log has anything of them."""
+    opened = log.read_all(sid, writer="tools", visibility="i", topic="child.opened")
+    named = dict.fromkeys([one.event.child async for one in opened if isinstance(one.event, tools.ChildOpened)])
+    return [child for child in named if (await log.page(child, limit=1)).messages]
+
+
+async def _erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress: Progress) -> Erased:
     stream = subjects.stream_of(sid)
-    held = await _look(log, sid)
+    screen = await _screen(log, sid)
+    if screen:
+        await screens.forget(log, subjects.account_of(sid))
+    held = await _look(log, sid, empty=bool(screen))
     store = Store(redis)
     await _check(held, store, sid, now)
     await _redis(redis.delete(recordings.name(sid)))
@@ -127,7 +151,7 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
         with suppress(NotFoundError):
             await _answered(log.js.purge_stream(audio, subject=subject))
     blocks = await _recorded(log, sid)
-    count = 0
+    count = len(screen)
     for _ in range(ROUNDS):
         total = count + len(held.positions) + len(held.last)
         await _overwrite(log, stream, held.positions, partial(_advance, progress, count, total))
@@ -139,9 +163,10 @@ async def erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progress
         progress(count, count)
         await _overwrite(log, subjects.RECORD_STREAM, blocks)
         await _overwrite(log, subjects.ACCOUNT_STREAM, await _kept(log, sid))
-        held, more = await _look(log, sid), await _recorded(log, sid)
+        await _overwrite(log, subjects.AWARENESS_STREAM, await _screen(log, sid))
+        held, more = await _look(log, sid, empty=bool(screen)), await _recorded(log, sid)
         known.update(held.notes)
-        if not held.positions and not held.last and not more and not await _kept(log, sid):
+        if not held.positions and not held.last and not more and not await _kept(log, sid) and not await _screen(log, sid):
             break
         blocks += more
     else:
@@ -160,7 +185,13 @@ async def _forget_notes(store: Store, sid: str, known: set[tuple[str, str]]) -> 
     raise Unavailable("A note of the session comes back to Valkey. Ask again.")
 
 
-async def _look(log: Log, sid: str) -> _Held:
+async def _screen(log: Log, sid: str) -> list[int]:
+    """Return where the log of an account's screen keeps anything; nothing for a session."""
+    account = subjects.account_of(sid)
+    return await screens.left(log, account) if account else []
+
+
+async def _look(log: Log, sid: str, *, empty: bool = False) -> _Held:
     held = _Held()
     after, more = 0, True
     while more:
@@ -171,7 +202,7 @@ async def _look(log: Log, sid: str) -> _Held:
         if len(held.positions) > EVENTS_LIMIT:
             raise VoxbridgeError(Code.TOO_LARGE, f"The session has more than {EVENTS_LIMIT:,} events.", limit=EVENTS_LIMIT)
         more = page.more and bool(page.messages)
-    if not after:
+    if not after and not empty:
         raise VoxbridgeError(Code.NOT_FOUND, "There is no session with this id.", field="session_id")
     return held
 
@@ -196,8 +227,12 @@ def _add(held: _Held, recorded: events.Recorded, *, ours: bool) -> None:
             held.notes.append((account, note_id))
         case tools.ToolStarted(call_id=id) | tools.TaskStarted(task_id=id):
             held.running[id] = recorded.ts
+        case tools.RunStepCompleted(run_id=run, step=step, attempt=attempt) | tools.RunStepFailed(run_id=run, step=step, attempt=attempt):
+            held.running.pop(f"{run}.{step}.{attempt}", None)  # its call's end is told to the run alone
         case _ if isinstance(event, _FINISHED):
-            held.running.pop(getattr(event, "call_id", "") or getattr(event, "task_id", ""), None)
+            ended = getattr(event, "call_id", "") or getattr(event, "task_id", "")
+            held.running.pop(ended, None)
+            held.running.pop(ended.removeprefix("task-"), None)  # an approved call began after it was answered, and ends as its task
     held.positions.append(recorded.seq)
 
 
@@ -220,8 +255,9 @@ async def _kept(log: Log, sid: str) -> list[int]:
         await _answered(log.js.stream_info(subjects.ACCOUNT_STREAM))
     except NotFoundError:  # a log of an earlier release
         return []
-    notes = log.read_all(subjects.ACCOUNTS, writer=subjects.FACTS, types=("note.remembered",))
-    return [one.seq async for one in notes if isinstance(one.event, tools.NoteRemembered) and one.event.note_id.startswith(f"{sid}.")]
+    notes = log.read_all(subjects.ACCOUNTS, writer=subjects.FACTS, types=("note.remembered", "note.forgotten"))
+    told = tools.NoteRemembered | tools.NoteForgotten
+    return [one.seq async for one in notes if isinstance(one.event, told) and one.event.note_id.startswith(f"{sid}.")]
 
 
 async def _recorded(log: Log, sid: str) -> list[int]:

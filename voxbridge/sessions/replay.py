@@ -12,6 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
+from voxbridge.services.awareness.core import checkpoints
+from voxbridge.services.awareness.core import inputs as awareness_inputs
+from voxbridge.services.awareness.core import step as awareness
+from voxbridge.services.awareness.core.state import initial
 from voxbridge.services.tools.core import inputs as tools_inputs
 from voxbridge.services.tools.core import state as tools_state
 from voxbridge.services.tools.core import step as tools
@@ -22,7 +26,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS
 from voxbridge.shared.step.replay import Difference, Input, Replayed, Service, plain, replay
 
-NAMES: Final = ("voice", "tools")
+NAMES: Final = ("voice", "tools", "awareness")
 SHOWN: Final = 20
 """Differences that are printed by default."""
 
@@ -36,6 +40,9 @@ def services() -> dict[str, Service]:
     """Return the services that can be replayed, with their current steps."""
     return {
         "voice": Service(writer="voice", step=voice.step, initial=voice.initial, inputs=inputs.Input),
+        "awareness": Service(
+            writer="awareness", step=awareness.step, initial=initial, inputs=awareness_inputs.Input, restored=checkpoints.restored
+        ),
         "tools": Service(writer="tools", step=tools.step, initial=lambda _sid: tools_state.State(), inputs=tools_inputs.Input),
     }
 

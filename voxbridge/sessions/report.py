@@ -105,7 +105,8 @@ async def find(log: Log, wanted: str) -> str:
     of an account stand for the account's own log."""
     if wanted.startswith("@"):
         found_log = subjects.account_log(wanted[1:])
-        if not (await log.page(found_log, limit=1)).messages:
+        logs = (found_log, subjects.awareness_log(wanted[1:]))
+        if not any([(await log.page(one, limit=1)).messages for one in logs]):
             raise VoxbridgeError(Code.NOT_FOUND, f"The log holds nothing of the account {wanted[1:]!r} itself.", field="account")
         return found_log
     if len(wanted) == _SID and wanted.isalnum() and (await log.page(wanted, limit=1)).messages:

@@ -5,6 +5,7 @@ Owns the codes. Does not own how an error travels: each protocol encodes `Voxbri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -82,6 +83,19 @@ class VoxbridgeError(Exception):
             if value is not None:
                 out[name] = value
         return out
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, object]) -> VoxbridgeError:
+        """Return the error that `as_dict` gave. Raises `KeyError` or `ValueError` for what is none."""
+        field, limit, after = told.get("field"), told.get("limit"), told.get("retry_after_ms")
+        return VoxbridgeError(
+            Code(str(told["code"])),
+            str(told.get("message", "")),
+            field=None if field is None else str(field),
+            limit=limit if isinstance(limit, int | float | str) else None,
+            retryable=bool(told.get("retryable")),
+            retry_after_ms=after if isinstance(after, int) else None,
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.code.value}, {self.message!r})"

@@ -37,7 +37,7 @@ PORTS: Final = frozenset({80, 443, 8000, 8080, 8443})
 """Ports that are connected to. Others belong to services that do not expect HTTP, and some would obey what is sent to them."""
 AGENT: Final = "voxbridge"
 
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _NEVER: Final = tuple(
     (ipaddress.ip_network(network), name)
@@ -104,7 +104,28 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Hop:
+class Question:
+    """A request to one server: at most `limit` bytes of the answer's body, unpacked, are read."""
+
+    method: str
+    headers: Mapping[str, str]
+    content: bytes | None = None
+    limit: int = BODY_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The answer of one server, whatever its status. `cut`: its body was longer than the limit."""
+
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
     """A URL that was checked: where to connect, and what the server there is to be asked for."""
 
     url: httpx.URL
@@ -114,10 +135,12 @@ class _Hop:
 
     @property
     def pinned(self) -> httpx.URL:
+        """The URL with the address that was checked in place of the host."""
         return self.url.copy_with(host=self.address)
 
     @property
     def authority(self) -> str:
+        """The host as the server is told of it, with the port where it is not the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.url.scheme] else f"{host}:{self.port}"
 
@@ -169,27 +192,24 @@ class Fetcher:
     async def check(self, url: str) -> str:
         """Return the address that a fetch of the URL would connect to. Raises as `fetch` does."""
         await asyncio.to_thread(importlib.import_module, "httpx")
-        return (await self._hop(url)).address
+        return (await self.hop(url)).address
 
     async def _follow(self, url: str, method: str, accept: str) -> Fetched:
-        import httpx
-
         began = time.monotonic()
         before: list[str] = []
-        trust = self._trust
-        if trust is None:
-            trust = await asyncio.to_thread(httpx.create_ssl_context)
+        trust = await self.trusted()
         while True:
-            hop = await self._hop(url)
-            status, headers, body, cut = await self._ask(hop, method, accept, trust)
+            hop = await self.hop(url)
+            told = await self.ask(hop, Question(method=method, headers={"accept": accept}), trust)
+            headers = {name.lower(): value for name, value in told.headers}
             location = headers.get("location")
-            if status not in _REDIRECTS or not location:
+            if told.status not in REDIRECTS or not location:
                 return Fetched(
                     url=str(hop.url),
-                    status=status,
+                    status=told.status,
                     headers=headers,
-                    body=body,
-                    cut=cut,
+                    body=told.body,
+                    cut=told.cut,
                     redirects=tuple(before),
                     address=hop.address,
                     elapsed_ms=round((time.monotonic() - began) * 1_000),
@@ -198,33 +218,43 @@ class Fetcher:
                 message = f"{_short(before[0])} redirects more than {REDIRECT_LIMIT} times."
                 raise VoxbridgeError(Code.UNAVAILABLE, message, field="url", limit=REDIRECT_LIMIT, retryable=False)
             before.append(str(hop.url))
-            url = _joined(str(hop.url), location)
+            url = joined(str(hop.url), location)
 
-    async def _ask(self, hop: _Hop, method: str, accept: str, trust: ssl.SSLContext) -> tuple[int, dict[str, str], bytes, bool]:
-        """Ask the server at the checked address; return status, headers, body, and whether the body was cut."""
+    async def trusted(self) -> ssl.SSLContext:
+        """Return the certificates that are believed."""
+        if self._trust is not None:
+            return self._trust
+        httpx = await asyncio.to_thread(importlib.import_module, "httpx")
+        made: ssl.SSLContext = await asyncio.to_thread(httpx.create_ssl_context)
+        self._trust = made
+        return made
+
+    async def ask(self, hop: Hop, question: Question, trust: ssl.SSLContext) -> Reply:
+        """Ask the server at the checked address, and follow no redirect. Raises `UNAVAILABLE`."""
         import httpx
 
-        headers = {"host": hop.authority, "accept": accept, "accept-encoding": "identity", "user-agent": AGENT, "connection": "close"}
+        headers = {"user-agent": AGENT, **question.headers}
+        headers |= {"host": hop.authority, "accept-encoding": "identity", "connection": "close"}
         # What is named here is compared with the certificate, in place of the address in the URL.
         extensions = {"sni_hostname": hop.host} if hop.url.scheme == "https" else {}
         transport = httpx.AsyncHTTPTransport(verify=trust, trust_env=False, limits=httpx.Limits(max_connections=1))
-        request = httpx.Request(method, hop.pinned, headers=headers, extensions=extensions)
+        request = httpx.Request(question.method, hop.pinned, headers=headers, content=question.content, extensions=extensions)
         try:
             async with transport:
                 response = await transport.handle_async_request(request)
                 try:
-                    told = {name.lower(): value for name, value in response.headers.items()}
-                    body, cut = (b"", False) if method == "HEAD" else await _body(response)
+                    told = tuple(response.headers.multi_items())
+                    body, cut = (b"", False) if question.method == "HEAD" else await _body(response, question.limit)
                 finally:
                     await response.aclose()
-                return response.status_code, told, body, cut
+                return Reply(status=response.status_code, reason=response.reason_phrase, headers=told, body=body, cut=cut)
         except (httpx.HTTPError, httpx.StreamError, OSError, UnicodeError) as error:
             why = str(error) or type(error).__name__
             message = f"{hop.authority} could not be asked: {why[:200]}."
             raise VoxbridgeError(Code.UNAVAILABLE, message, field="url") from error
 
-    async def _hop(self, text: str) -> _Hop:
-        """Check a URL and every address of its host."""
+    async def hop(self, text: str) -> Hop:
+        """Check a URL and every address of its host. Raises as `fetch` does."""
         url, host, port = _parsed(text)
         named = bool({host, f"{host}:{port}"} & self._hosts)
         if port not in PORTS and f"{host}:{port}" not in self._hosts:
@@ -241,7 +271,7 @@ class Fetcher:
             if why := forbidden(address, named=named):
                 message = f"{host[:100]} is not asked: it has {why}."
                 raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="url")
-        return _Hop(url=url, host=host, port=port, address=found[0])
+        return Hop(url=url, host=host, port=port, address=found[0])
 
 
 def forbidden(address: str, *, named: bool = False) -> str:
@@ -286,15 +316,16 @@ def _parsed(text: str) -> tuple[httpx.URL, str, int]:
     return url, host, port or _DEFAULT_PORTS[url.scheme]
 
 
-def _joined(base: str, location: str) -> str:
+def joined(base: str, location: str) -> str:
+    """Return the URL that a redirect leads to. Raises `INVALID_ARGUMENT`."""
     try:
         return urljoin(base, location[: URL_LIMIT + 1])
     except ValueError as error:
         raise _unreadable(location, "a redirect led to it, and its parts cannot be told apart") from error
 
 
-async def _body(response: httpx.Response) -> tuple[bytes, bool]:
-    """Return at most `BODY_LIMIT` bytes of a body as its author wrote it, and whether there were more."""
+async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    """Return at most `limit` bytes of a body as its author wrote it, and whether there were more."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip", "deflate"):
         message = f"The answer is encoded as {encoding[:40]!r}, which was not asked for and is not read."
@@ -306,12 +337,12 @@ async def _body(response: httpx.Response) -> tuple[bytes, bool]:
             body += chunk
         else:
             try:
-                body += unpack.decompress(chunk, BODY_LIMIT + 1 - len(body))
+                body += unpack.decompress(chunk, limit + 1 - len(body))
             except zlib.error as error:
                 message = "The answer says that it is compressed, and cannot be unpacked."
                 raise VoxbridgeError(Code.UNAVAILABLE, message, field="url", retryable=False) from error
-        if len(body) > BODY_LIMIT:
-            return bytes(body[:BODY_LIMIT]), True
+        if len(body) > limit:
+            return bytes(body[:limit]), True
     return bytes(body), False
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from contextlib import suppress
+from hashlib import sha256
 from typing import Final
 
 import msgspec
@@ -66,12 +67,30 @@ def create(workspace: Workspace, project: Project) -> Found:
         message = f"A folder {slug} with other files is there already. Choose another name."
         raise VoxbridgeError(Code.CONFLICT, message, field="name")
     try:
-        workspace.write(f"{slug}/{FILE}", msgspec.json.format(msgspec.json.encode(project), indent=2).decode() + "\n")
+        workspace.write(f"{slug}/{FILE}", _content(project))
     except VoxbridgeError as error:
         if error.code != Code.CONFLICT:
             raise
         raise VoxbridgeError(Code.CONFLICT, f"There is a project {slug} already. Choose another name.", field="name") from error
     return Found(project=project, folder=folder)
+
+
+def remove(workspace: Workspace, project: Project, folder: Place) -> None:
+    """Delete a project in which nothing is but its `project.json`, as it was made. Raises `CONFLICT` for one that has more by now."""
+    try:
+        inside = [place.parts[-1] for place in workspace.listing(folder, kind=None, depth=0).places]
+    except VoxbridgeError as error:
+        if error.code == Code.NOT_FOUND:
+            return
+        raise
+    if [name for name in inside if name != FILE]:
+        raise VoxbridgeError(Code.CONFLICT, f"The project {project.name} has other files by now, so it stays.", field="project")
+    workspace.remove(Place(folder.root, (*folder.parts, FILE), "file"), sha256(_content(project).encode()).hexdigest())
+    workspace.remove_folder(folder)
+
+
+def _content(project: Project) -> str:
+    return msgspec.json.format(msgspec.json.encode(project), indent=2).decode() + "\n"
 
 
 def every(workspace: Workspace) -> list[Found]:

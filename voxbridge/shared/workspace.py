@@ -7,11 +7,13 @@ how a file is used. All methods block; call them in a thread. A crash leaves at 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
 
@@ -206,6 +208,31 @@ class Workspace:
             except FileExistsError as error:
                 raise VoxbridgeError(Code.CONFLICT, f"{name} exists. Choose another name.", field="path") from error
         return Place(root, parts, "folder")
+
+    def remove(self, place: Place, content_sha256: str) -> bool:
+        """Delete a file that still has this content (SHA-256, in hex); return whether there was one. Raises `CONFLICT` for one that was
+        changed, and as `read_bytes` does."""
+        try:
+            found = self.read_bytes(place)
+        except VoxbridgeError as error:
+            if error.code == Code.NOT_FOUND:
+                return False
+            raise
+        if sha256(found).hexdigest() != content_sha256:
+            raise VoxbridgeError(Code.CONFLICT, f"{place.name} was changed since, so it stays.", field="path")
+        with meaning(place.name), self._folder(place.root, place.parts[:-1]) as folder:
+            os.unlink(place.parts[-1], dir_fd=folder)
+        return True
+
+    def remove_folder(self, place: Place) -> None:
+        """Delete a folder if nothing is in it; one that is missing is no error. Raises `CONFLICT` for one that holds something."""
+        with meaning(place.name), self._folder(place.root, place.parts[:-1]) as folder, suppress(FileNotFoundError):
+            try:
+                os.rmdir(place.parts[-1], dir_fd=folder)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                raise VoxbridgeError(Code.CONFLICT, f"{place.name} holds other files, so it stays.", field="path") from error
 
     # --- the inside ---
 

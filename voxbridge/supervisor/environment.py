@@ -12,20 +12,26 @@ from typing import Final
 
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.bus.permissions import RIGHTS
-from voxbridge.shared.config import KEY_PREFIX, PREFIX, Config
+from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.setting import KEY_PREFIX, PREFIX
 from voxbridge.supervisor.children import child_environment
 
 _PROVIDERS: Final = frozenset(name for names in PROVIDERS.values() for name in names)
 _MODELS: Final = frozenset(f"{PREFIX}{part}_KEY" for part in ("STT", "LLM", "TTS"))
+_EMBEDDINGS: Final = frozenset({f"{PREFIX}EMBEDDINGS_KEY"})
 _SERVERS: Final = frozenset(f"{PREFIX}{part}" for part in ("NATS_URL", "NATS_SEED_FILE", "REDIS_URL", "REDIS_PASSWORD_FILE"))
 _FILES: Final = frozenset(f"{PREFIX}{part}_FILE" for part in ("VAULT_KEY", "ADMIN_TOKEN"))
+_SECRETS: Final = frozenset({f"{PREFIX}SECRETS_KEY_FILE"})
+"""The key that opens secrets of accounts, which the tools alone work with."""
 
 _TAKEN: Final[Mapping[str, frozenset[str]]] = {
-    "voice": frozenset({f"{PREFIX}ADMIN_TOKEN_FILE"}),
-    "gateway": _MODELS | _PROVIDERS | {f"{PREFIX}VAULT_KEY_FILE"},
-    "tools": _MODELS | _FILES | _PROVIDERS,
-    "models": _MODELS | _FILES | _PROVIDERS | _SERVERS,
+    "voice": frozenset({f"{PREFIX}ADMIN_TOKEN_FILE"}) | _EMBEDDINGS | _SECRETS,
+    "gateway": _MODELS | _EMBEDDINGS | _PROVIDERS | {f"{PREFIX}VAULT_KEY_FILE"} | _SECRETS,
+    "tools": _MODELS | _EMBEDDINGS | _FILES | _PROVIDERS,
+    "knowledge": (_MODELS - {f"{PREFIX}LLM_KEY"}) | _FILES | _PROVIDERS | _SECRETS,
+    "awareness": _MODELS | _EMBEDDINGS | _FILES | _PROVIDERS | _SECRETS,
+    "models": _MODELS | _EMBEDDINGS | _FILES | _PROVIDERS | _SERVERS | _SECRETS,
 }
 """Variables that a service is not given."""
 

@@ -19,11 +19,12 @@ from typing import Final
 from voxbridge.installation import runtime
 from voxbridge.installation.preflight import FolderLock, check_folder, check_port, check_secrets, make_vault
 from voxbridge.installation.streams import StreamAdmin
-from voxbridge.shared.config import PREFIX, Config
+from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.servers import EmbeddedServer, StartError
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.service.process import STAND_BY
+from voxbridge.shared.setting import PREFIX
 from voxbridge.supervisor import environment
 from voxbridge.supervisor.children import Child, Command, Probe, Program, child_environment, embedded, start_command
 from voxbridge.supervisor.console import Board
@@ -33,7 +34,7 @@ from voxbridge.supervisor.repeats import Repeats
 from voxbridge.supervisor.standby import Standby
 from voxbridge.supervisor.supervisor import Supervisor
 
-SERVICES: Final = ("models", "tools", "voice", "gateway")
+SERVICES: Final = ("models", "knowledge", "awareness", "tools", "voice", "gateway")
 STANDING_BY: Final = ("gateway",)
 """Services whose next process stands by: every browser waits for the gateway. Of the voice service two workers run anyway."""
 
@@ -117,6 +118,8 @@ def services(config: Config, probes: Probes, say: Callable[[str], None], bus: Na
     as itself."""
     ready: Mapping[str, Probe] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
+        "knowledge": probes.bus("knowledge"),
+        "awareness": probes.bus("awareness"),
         "tools": probes.bus("tools"),
         "gateway": probes.http(f"{config.own_url}/readyz"),
     }

@@ -18,8 +18,9 @@ export function visibleText(root: Element, limit = TEXT_LIMIT): Content {
   const parts: string[] = [];
   let nodes = 0;
   let characters = 0;
-  const walk = (node: Node): void => {
+  const walk = (node: Node, apart: boolean): void => {
     if (++nodes > NODES_LIMIT || characters > limit) return;
+    if (apart) parts.push(" ");
     if (node instanceof Text) {
       const text = node.data.replace(/\s+/g, " ");
       parts.push(text);
@@ -27,11 +28,13 @@ export function visibleText(root: Element, limit = TEXT_LIMIT): Content {
     } else if (node instanceof Element && !node.matches(UNREAD) && isSeen(node)) {
       const block = !INLINE.has(node.tagName);
       if (block) parts.push("\n");
-      node.childNodes.forEach(walk);
+      // What stands in a row or a grid is apart on the screen, with no space in the text.
+      const laidOut = /flex|grid/.test(getComputedStyle(node).display);
+      node.childNodes.forEach((child) => walk(child, laidOut));
       if (block) parts.push("\n");
     }
   };
-  if (root.closest("[data-private]") === null) walk(root);
+  if (root.closest("[data-private]") === null) walk(root, false);
   const text = parts.join("").replace(/[ \n]*\n[ \n]*/g, "\n").replace(/ {2,}/g, " ").trim();
   const cut = cutAt(text, limit);
   return { text: cut, truncated: cut.length < text.length || nodes > NODES_LIMIT };

@@ -5,9 +5,9 @@
  */
 import type { Snapshot } from "../state";
 import type { Json } from "../socket/protocol";
-import type { Tools } from "../tools";
+import type { Tool, Tools } from "../tools";
 import { cutAt, selectedText, visibleText } from "./content";
-import { findRoute, nameOf, type Routes } from "./routes";
+import { findRoute, named, nameOf, type Routes } from "./routes";
 
 export const THEMES = ["light", "dark", "system"] as const;
 export type Theme = (typeof THEMES)[number];
@@ -48,7 +48,7 @@ const documentTheme: NonNullable<PageOptions["theme"]> = {
 export function pageFunctions(options: PageOptions = {}): Tools {
   const { routes = {}, theme = documentTheme, switchModel } = options;
   return {
-    ...(Object.keys(routes).length === 0 ? {} : { navigate_page: ({ path }: Json) => navigate(path, routes, options.navigate) }),
+    ...(Object.keys(routes).length === 0 ? {} : { navigate_page: opening(routes, options.navigate) }),
     get_current_page: () => ({ ...here(routes), spoken: `You are on ${spokenName(routes)}.` }),
     get_workspace_state: () => workspace(routes, theme, options),
     read_page_content: () => read(routes),
@@ -63,6 +63,17 @@ export function pageFunctions(options: PageOptions = {}): Tools {
         }),
   };
 }
+
+/** `navigate_page`, with the names of the pages that have one: models choose among them. */
+function opening(routes: Routes, go: PageOptions["navigate"]): Tool {
+  const run = ({ path }: Json): Promise<Json> => navigate(path, routes, go);
+  const names = named(routes);
+  if (names.length === 0 || names.length > NAMES_LIMIT) return run;
+  // A function still, which pages may call by themselves.
+  return Object.assign(run, { parameters: { type: "object", properties: { path: { type: "string", enum: names } }, required: ["path"] } });
+}
+
+const NAMES_LIMIT = 64;
 
 async function navigate(wanted: unknown, routes: Routes, go: PageOptions["navigate"]): Promise<Json> {
   const { path, name } = findRoute(wanted, routes, location.origin);

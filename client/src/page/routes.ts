@@ -21,14 +21,19 @@ export function findRoute(wanted: unknown, routes: Routes, base: string): Route 
   const path = pathOf(wanted.trim(), base);
   for (const [pattern, name] of Object.entries(routes)) if (path !== null && fits(path, pattern)) return { path, name };
   const said = plain(wanted);
-  const named = Object.entries(routes).find(([pattern, name]) => !pattern.includes(":") && said !== "" && (plain(name) === said || plain(pattern) === said));
-  if (named !== undefined) return { path: named[0], name: named[1] };
+  const meant = Object.entries(routes).find(([pattern, name]) => !pattern.includes(":") && said !== "" && (plain(name) === said || plain(pattern) === said));
+  if (meant !== undefined) return { path: meant[0], name: meant[1] };
   throw new Error(`this page opens ${told(routes)} only`);
 }
 
 /** The name of an open path; empty where none was declared. */
 export function nameOf(path: string, routes: Routes): string {
   return Object.entries(routes).find(([pattern]) => fits(trimmed(path), pattern))?.[1] ?? "";
+}
+
+/** The names of the paths that stand for one page each. */
+export function named(routes: Routes): string[] {
+  return [...new Set(Object.entries(routes).flatMap(([pattern, name]) => (pattern.includes(":") ? [] : [name])))];
 }
 
 /** The path alone, as the browser would resolve it; null for what leads elsewhere. */

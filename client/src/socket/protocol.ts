@@ -43,6 +43,17 @@ export interface DeclaredTool {
   timeoutMs?: number | undefined;
 }
 
+/** What a function does to the world. */
+export type Effect = "read" | "write" | "destructive";
+/** What a yes stands for: this call, later ones with these arguments, or any of this function. */
+export type Scope = "once" | "arguments" | "function";
+
+/** The person's answer to a request for approval. */
+export interface Decision {
+  answer: "approved" | "denied";
+  scope: Scope;
+}
+
 export type ClientMessage =
   | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean; token?: string; tools?: DeclaredTool[] }
   | { type: "resume"; sessionId: string; resumeToken: string; last_seq: number }
@@ -51,6 +62,10 @@ export type ClientMessage =
   | ({ type: "playback" } & PlaybackReport)
   | { type: "interrupt" }
   | { type: "audio_end" }
+  | ({ type: "approval_answer"; approval_id: string } & Decision)
+  | { type: "run_answer"; run_id: string; text: string; step: string }
+  | { type: "cancel_task"; task_id: string }
+  | { type: "awareness"; event_type: string; page?: string; title?: string; error_type?: string; message?: string; key?: string; value?: string }
   | { type: "end" };
 
 interface Fact {
@@ -103,11 +118,18 @@ export type ServerMessage =
   | ({ type: "transcript"; role: "user" | "assistant"; final?: boolean; continues?: boolean; /** The name of what was typed. */ id?: string } & Words)
   | ({ type: "turn_complete"; turn: number; reason?: string; latency?: Latency; usage?: Usage } & Fact)
   | ({ type: "function_call"; name: string; args: Json; server_handled: boolean; fn_call_id?: string } & Fact)
-  | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string | undefined } & Fact)
+  | ({ type: "function_result"; name: string; result: unknown; fn_call_id?: string | undefined; /** What it did can be taken back. */ undo?: boolean } & Fact)
   | ({ type: "function_cancelled"; name: string; fn_call_id: string } & Fact)
-  | ({ type: "start_tour"; page: string; tour: Json } & Fact)
+  | ({ type: "start_tour"; page: string; tour: Json; /** Whether the user named the page. */ named?: boolean } & Fact)
   | ({ type: "async_task_started"; task_id: string; function: string } & Fact)
-  | ({ type: "async_task_complete"; task_id: string; function: string; result: unknown } & Fact)
+  | ({ type: "async_task_complete"; task_id: string; function: string; result: unknown; undo?: boolean } & Fact)
+  | ({ type: "task_progress"; task_id: string; function: string; done: number; message?: string } & Fact)
+  | ({ type: "approval_requested"; approval_id: string; fn_call_id?: string; name: string; args: Json; effect?: Effect; question: string; /** µs of the Unix clock. */ expires_ts?: number; scopes?: ("arguments" | "function")[] } & Fact)
+  | ({ type: "approval_ended"; approval_id: string; name: string; outcome: "approved" | "denied" | "lapsed" | "withdrawn"; by?: "voice" | "click" | "" } & Fact)
+  | ({ type: "run_started"; run_id: string; name: string; kind?: "macro" | "workflow"; steps: number; inputs?: Json } & Fact)
+  | ({ type: "run_step"; run_id: string; step: string; attempt?: number; state: "started" | "completed" | "failed" | "interrupted" | "skipped"; action?: string; target?: string; args?: string; result?: string; error?: Json } & Fact)
+  | ({ type: "run_waiting"; run_id: string; name: string; reason: "ask" | "error" | "step" | "approval" | "confirm" | "queued"; step?: string; question?: string; /** µs of the Unix clock. */ expires_ts?: number } & Fact)
+  | ({ type: "run_ended"; run_id: string; name: string; outcome: "completed" | "failed" | "cancelled"; ms?: number; step?: string; reason?: string; result?: Json; error?: Json } & Fact)
   | ({ type: "go_away"; session_token?: string; message: string } & Fact)
   | { type: "state"; state: SessionState; reason?: string }
   | ({ type: "session_ended"; reason: string } & Fact)
@@ -132,6 +154,13 @@ const REQUIRED: Record<ServerMessageType, Record<string, Check>> = {
   start_tour: { page: "string" },
   async_task_started: { task_id: "string", function: "string" },
   async_task_complete: { task_id: "string", function: "string", result: "any" },
+  task_progress: { task_id: "string", done: "number" },
+  approval_requested: { approval_id: "string", name: "string", args: "object", question: "string" },
+  approval_ended: { approval_id: "string", outcome: "string" },
+  run_started: { run_id: "string", name: "string", steps: "number" },
+  run_step: { run_id: "string", step: "string", state: "string" },
+  run_waiting: { run_id: "string", reason: "string" },
+  run_ended: { run_id: "string", outcome: "string" },
   go_away: { message: "string" },
   state: { state: "string" },
   session_ended: { reason: "string" },

@@ -1,9 +1,10 @@
-/** The keys of the providers: which are there and from where, set one, forget one. No key is ever shown again. */
+/** The keys of the providers: which are there and from where, set one, forget one. No key is ever shown again. Below them, those of pages. */
 import { type ReactElement, type SyntheticEvent, useState } from "react";
 import { ask, isRefused, type Loaded, ReadError, useLoaded } from "../http";
 import { Notice } from "../notice";
 import { Unlock } from "../unlock";
 import { providerName } from "../words";
+import { PageKeys } from "./pages";
 
 const KEYS = "/api/config/keys";
 /** The gateway's limit of a key. */
@@ -94,6 +95,7 @@ export function KeysRoom(): ReactElement {
           {Object.entries(value.keys).map(([provider, known]) => <KeyCard key={provider} provider={provider} known={known} onChanged={reload} />)}
         </ul>
       )}
+      {value !== null && !locked && <PageKeys />}
     </main>
   );
 }

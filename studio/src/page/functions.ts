@@ -14,14 +14,18 @@ import { currentCall } from "./tools";
 /** A call of a function has 5 s. */
 const ASK_MS = 2_000;
 
-export const answers: Tools = pageFunctions({
+const own: Tools = {
+  steer_tour: async ({ action }) => (await import("../tour/tours")).steer(action),
+};
+
+export const answers: Tools = { ...own, ...pageFunctions({
   routes: ROUTES,
   navigate,
   theme: { get: current, set: choose },
   call: () => currentCall()?.getSnapshot(),
   state: () => ({ next_call: named(remembered()) }),
   switchModel,
-});
+}) };
 
 async function switchModel(words: string): Promise<Record<string, unknown>> {
   const wanted = meant(words);

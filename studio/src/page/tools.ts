@@ -3,8 +3,9 @@
  * Owns which call they speak of: the app has one.
  */
 import type { Json, Tools, VoiceAgent } from "voxbridge/react";
+import { ROUTES } from "../rooms";
 
-const NAMES = ["navigate_page", "get_current_page", "get_workspace_state", "read_page_content", "switch_model", "switch_theme"] as const;
+const NAMES = ["navigate_page", "get_current_page", "get_workspace_state", "read_page_content", "steer_tour", "switch_model", "switch_theme"] as const;
 
 let agent: VoiceAgent | null = null;
 
@@ -31,4 +32,18 @@ export async function runHere(name: string, args: Json): Promise<unknown> {
   return (typeof run === "function" ? run : run.run)(args);
 }
 
-export const PAGE_TOOLS: Tools = Object.fromEntries(NAMES.map((name) => [name, (args: Json) => runHere(name, args)]));
+/** What arguments of these may name: models choose among it. */
+const NAMED: Record<string, [argument: string, values: readonly string[]]> = {
+  navigate_page: ["path", Object.entries(ROUTES).flatMap(([path, name]) => (path.includes(":") ? [] : [name]))],
+  switch_model: ["model", ["local", "gemini", "openai", "claude"]],
+};
+
+export const PAGE_TOOLS: Tools = Object.fromEntries(NAMES.map((name) => [name, toolOf(name)]));
+
+function toolOf(name: string): Tools[string] {
+  const run = (args: Json): unknown => runHere(name, args);
+  const named = NAMED[name];
+  if (named === undefined) return run;
+  const [argument, values] = named;
+  return { run, parameters: { type: "object", properties: { [argument]: { type: "string", enum: values } }, required: [argument] } };
+}

@@ -12,6 +12,16 @@ export interface SessionSummary {
   state: string;
   turns: number;
   ended_reason?: string;
+  /** The session whose function asked for this one. */
+  parent?: string;
+}
+
+/** Sessions with those that their functions asked for right below them, in the order in which they began. */
+export function nested(sessions: readonly SessionSummary[]): SessionSummary[] {
+  const known = new Set(sessions.map(({ id }) => id));
+  const isBelow = ({ parent }: SessionSummary): boolean => parent !== undefined && known.has(parent);
+  const below = (id: string): SessionSummary[] => sessions.filter((session) => isBelow(session) && session.parent === id).reverse();
+  return sessions.filter((session) => !isBelow(session)).flatMap((session) => [session, ...below(session.id)]);
 }
 
 export interface LogEvent {

@@ -1,7 +1,9 @@
 /** One event, whole, and the inputs that its writer had taken ahead of it. */
 import { type ReactElement, useState } from "react";
+import { Link } from "wouter";
 import { duration, told } from "../words";
 import { complaint, fetchEvents, type LogEvent } from "./api";
+import { text } from "./layout";
 
 interface DetailsProps {
   id: string;
@@ -30,6 +32,7 @@ export function Details({ id, event, before, at, index, count, onStep }: Details
       ) : (
         <>
           {told(event.type, event.data) !== "" && <p className="event-told">{told(event.type, event.data)}</p>}
+          {event.type.startsWith("run.") && <p className="event-told"><Link to={`/tools/runs/${encodeURIComponent(text(event, "run_id"))}`}>Each step of the run</Link></p>}
           <dl className="facts">
             <div><dt>At</dt><dd>{duration(at)}</dd></div>
             <div><dt>Writer</dt><dd>{event.writer}</dd></div>

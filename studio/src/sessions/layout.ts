@@ -236,24 +236,46 @@ class Weaver {
   }
 
   #takeTool(event: LogEvent, at: number): void {
-    const [family, verb = ""] = event.type.split(".");
-    if (family !== "tool" && family !== "task") return;
-    const id = `${family}:${text(event, family === "tool" ? "call_id" : "task_id")}`;
-    if (event.type === "tool.called" || event.type === "task.started") {
-      const name = functionName(text(event, family === "tool" ? "name" : "function"));
+    const found = workOf(event);
+    if (found === null) return;
+    const { id, kind, label, outcome } = found;
+    if (outcome === "") {
       const free = this.#rows.findIndex((until) => until <= at);
       const row = free < 0 ? this.#rows.indexOf(Math.min(...this.#rows)) : free;
       this.#rows[row] = Number.POSITIVE_INFINITY;
-      this.#calls.set(id, this.#open({ lane: "Tools", from: at, label: name, kind: family, note: "running" }, row));
-    } else if (RESULTS.has(verb)) {
-      const span = this.#calls.get(id);
-      if (span === undefined || !Number.isNaN(span.to)) return;
-      span.to = at;
-      this.#rows[span.row] = at;
-      span.note = verb;
-      if (verb !== "completed") span.kind = "failed";
+      this.#calls.set(id, this.#open({ lane: "Tools", from: at, label, kind, note: label.endsWith("?") ? "waits for approval" : "running" }, row));
+      return;
     }
+    const span = this.#calls.get(id);
+    if (span === undefined || !Number.isNaN(span.to)) return;
+    span.to = at;
+    this.#rows[span.row] = at;
+    span.note = outcome;
+    if (RESULTS.has(outcome) && outcome !== "completed") span.kind = "failed";
   }
+}
+
+interface Work {
+  id: string;
+  kind: "tool" | "task";
+  label: string;
+  /** Empty where it begins. */
+  outcome: string;
+}
+
+/** What an event begins or ends: a call, a task, a request for approval, a step of a run. */
+function workOf(event: LogEvent): Work | null {
+  const [family, verb = ""] = event.type.split(".");
+  const made = (id: string, kind: Work["kind"], label: string, begins: boolean, outcome: string): Work | null =>
+    begins || outcome !== "" ? { id: `${family}:${id}`, kind, label, outcome: begins ? "" : outcome } : null;
+  const ended = RESULTS.has(verb) ? verb : "";
+  if (family === "tool") return made(text(event, "call_id"), "tool", functionName(text(event, "name")), verb === "called", ended);
+  if (family === "task") return made(text(event, "task_id"), "task", functionName(text(event, "function")), verb === "started", ended);
+  if (family === "approval") return made(text(event, "approval_id"), "task", `${functionName(text(event, "name"))}?`, verb === "requested", verb === "ended" ? text(event, "outcome") : "");
+  if (family !== "run" || !verb.startsWith("step_")) return null;
+  const step = text(event, "step");
+  const outcome = verb.slice("step_".length);
+  return made(`${text(event, "run_id")} ${step} ${number(event, "attempt")}`, "tool", step, outcome === "started", RESULTS.has(outcome) ? outcome : "");
 }
 
 function close(span: Span | null, at: number): null {
@@ -285,7 +307,7 @@ export function layout(events: readonly LogEvent[], since = 0): Timeline {
   const marks = events.map((event, index) => {
     const at = times[index] as number;
     weaver.take(event, at);
-    return { at, index, failed: event.type === "provider.failed" || event.type === "provider.lost" || event.type.endsWith(".failed") };
+    return { at, index, failed: event.type === "provider.failed" || event.type === "provider.lost" || /[._]failed$/.test(event.type) };
   });
   for (const span of weaver.spans) if (Number.isNaN(span.to)) span.to = end;
   return { spans: weaver.spans, marks, turns: weaver.turns, times, start, end };

@@ -3,7 +3,7 @@ import { type ReactElement, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { Icon } from "../icons";
 import { agentName, ago, STATE_WORDS } from "../words";
-import { fetchSessions, isLive, ReadError, type SessionSummary, willPass } from "./api";
+import { fetchSessions, isLive, nested, ReadError, type SessionSummary, willPass } from "./api";
 
 const AGAIN_MS = 3000;
 
@@ -23,7 +23,7 @@ function Row({ session, now }: { session: SessionSummary; now: number }): ReactE
   const live = isLive(session);
   return (
     <li>
-      <Link to={`/sessions/${encodeURIComponent(session.id)}`} className="session-row">
+      <Link to={`/sessions/${encodeURIComponent(session.id)}`} className="session-row" data-child={session.parent !== undefined}>
         <span className="dot" data-live={live} aria-hidden="true" />
         <span className="session-id">{session.id}</span>
         <span className="session-mode">{session.agent === undefined ? session.mode : agentName(session.agent)}</span>
@@ -105,7 +105,7 @@ export function SessionList(): ReactElement {
         sessions.length === 0 ? null : (
           <section key={title} aria-label={title}>
             <h2>{title}</h2>
-            <ul className="session-rows">{sessions.map((session) => <Row key={session.id} session={session} now={listed.now} />)}</ul>
+            <ul className="session-rows">{nested(sessions).map((session) => <Row key={session.id} session={session} now={listed.now} />)}</ul>
           </section>
         ),
       )}

@@ -132,6 +132,21 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
   );
 }
 
+/** The session whose function asked for this one, and those that its own functions asked for. */
+function Family({ events, requested }: { events: readonly LogEvent[]; requested: LogEvent | undefined }): ReactElement | null {
+  const child = requested?.data["child"] as { parent?: string } | null | undefined;
+  const parent = child?.parent ?? "";
+  const children = new Map(events.filter(({ type }) => type === "child.opened").map((event) => [text(event, "child"), text(event, "agent")]));
+  if (parent === "" && children.size === 0) return null;
+  const link = (id: string, what: string): ReactElement => <Link key={id} to={`/sessions/${encodeURIComponent(id)}`}>{what}</Link>;
+  return (
+    <p className="session-facts">
+      {parent !== "" && (parent.startsWith("@") ? <span>Asked for by a call outside sessions</span> : link(parent, `Asked for by session ${parent.slice(0, 8)}`))}
+      {[...children].map(([id, agent]) => link(id, `${agentName(agent)} worked in ${id.slice(0, 8)}`))}
+    </p>
+  );
+}
+
 interface HeadProps {
   id: string;
   events: readonly LogEvent[];
@@ -158,6 +173,7 @@ function Head({ id, events, timeline, live }: HeadProps): ReactElement {
           <span className="session-whole-id">{id}</span>
         </p>
       )}
+      <Family events={events} requested={requested} />
     </div>
   );
 }

@@ -1,8 +1,10 @@
 /** Live captions of both sides, with tool calls between them. Follows the newest line until the person scrolls away. */
-import { type ReactElement, useEffect, useRef } from "react";
-import type { Entry, Said } from "voxbridge/react";
+import { type ReactElement, useEffect, useMemo, useRef } from "react";
+import type { Said, UseVoiceAgent } from "voxbridge/react";
 import { agentName, handedOver } from "../words";
-import { Card } from "./cards";
+import { Asking } from "./asking";
+import { ApprovalCard, CallCard, TaskCard } from "./cards";
+import { shown, type Shown } from "./work";
 
 function Line({ said }: { said: Said }): ReactElement {
   const who = said.role === "user" ? "You" : said.agent === "" ? "Voxbridge" : agentName(said.agent);
@@ -22,13 +24,26 @@ function Line({ said }: { said: Said }): ReactElement {
   );
 }
 
-function Shown({ entry }: { entry: Entry }): ReactElement {
-  if (entry.kind === "said") return <Line said={entry} />;
-  if (entry.kind === "handoff") return <p className="handoff">{handedOver(entry.from, entry.to, entry.reason, entry.ms !== null)}</p>;
-  return <Card entry={entry} />;
+function EntryView({ entry, cancel }: { entry: Shown; cancel: ((id: string) => void) | null }): ReactElement {
+  switch (entry.kind) {
+    case "said":
+      return <Line said={entry} />;
+    case "handoff":
+      return <p className="handoff">{handedOver(entry.from, entry.to, entry.reason, entry.ms !== null)}</p>;
+    case "call":
+      return <CallCard entry={entry} />;
+    case "approval":
+      return <ApprovalCard entry={entry} />;
+    case "task":
+      return <TaskCard entry={entry} cancel={cancel} />;
+  }
 }
 
-export function Conversation({ entries, empty }: { entries: readonly Entry[]; empty: string }): ReactElement {
+export function Conversation({ call, empty }: { call: UseVoiceAgent; empty: string }): ReactElement {
+  const { agent, approvals, connection, conversation } = call;
+  const entries = useMemo(() => shown(conversation, approvals), [conversation, approvals]);
+  const live = connection === "connected" || connection === "reconnecting";
+  const cancel = live ? (id: string): void => void agent.cancelTask(id) : null;
   const box = useRef<HTMLDivElement>(null);
   const following = useRef(true);
   useEffect(() => {
@@ -50,10 +65,11 @@ export function Conversation({ entries, empty }: { entries: readonly Entry[]; em
   };
   return (
     <section className="conversation" aria-label="Conversation">
-      <div className="conversation-scroll" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-live="polite" aria-relevant="additions text" aria-label="Captions">
+      <div className="conversation-scroll" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-live="polite" aria-relevant="additions text" aria-label="Captions" data-after-asking>
         {entries.length === 0 && <p className="empty-line">{empty}</p>}
-        {entries.map((entry) => <Shown key={entry.key} entry={entry} />)}
+        {entries.map((entry) => <EntryView key={entry.key} entry={entry} cancel={cancel} />)}
       </div>
+      <Asking call={call} />
     </section>
   );
 }

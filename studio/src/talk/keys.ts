@@ -1,12 +1,14 @@
 /** The keyboard in Talk. Owns which key means what; leaves every key to a field, a button or a dialog that has the focus. */
 import { useEffect, useEffectEvent } from "react";
 import type { UseVoiceAgent } from "voxbridge/react";
+import { toAsking } from "./asking";
 
 export const KEYS: [key: string, meaning: string][] = [
   ["Space", "Start talking; in a call, hold to talk and release to end your turn"],
   ["M", "Mute or unmute"],
   ["Esc", "Stop the agent's speech"],
   ["/", "Type a message"],
+  ["A", "Go to what waits for your approval"],
   ["?", "This help"],
 ];
 
@@ -30,6 +32,8 @@ export function useKeys({ agent, connection, microphone, state }: UseVoiceAgent,
     } else if (event.key === "/") {
       event.preventDefault();
       focusText();
+    } else if (event.key === "a" && !event.repeat) {
+      toAsking();
     } else if (event.key === "m" && !event.repeat) {
       agent.mute(microphone === "on");
     }

@@ -64,7 +64,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
         <Recorded fresh={fresh} wanted={isWanted(recording, options.record)} recorded={call.recorded} />
       </section>
       <Notices call={call} readiness={readiness} />
-      {!fresh && <Conversation entries={call.conversation} empty={call.microphone === "off" ? "Your conversation appears here." : "Captions of both of you appear here."} />}
+      {!fresh && <Conversation call={call} empty={call.microphone === "off" ? "Your conversation appears here." : "Captions of both of you appear here."} />}
       <Controls call={call} choice={choice} choose={remember} onStart={start} />
       <div className="compose-row">
         <Composer call={call} field={field} onStart={startInText} />

@@ -1,94 +1,55 @@
-/** Tools: every function of the installation, and a form to try each. Loaded when it is opened first. */
-import { type ReactElement, useDeferredValue, useEffect, useRef, useState } from "react";
+/** Tools: functions to try, and what functions are doing: tasks, approvals, macros and runs. Loaded when it is opened first. */
+import type { ReactElement } from "react";
+import type { UseVoiceAgent } from "voxbridge/react";
 import { Link } from "wouter";
-import { useLoaded, willPass } from "../http";
-import { Icon } from "../icons";
-import { Notice } from "../notice";
-import { functionName } from "../words";
-import { type Catalogue, type FunctionCard, FUNCTIONS } from "./api";
-import { Badges } from "./badges";
-import { categories } from "./catalogue";
-import { TryIt } from "./try-it";
+import { Approvals } from "./approvals";
+import { Functions } from "./functions";
+import { Macros } from "./macros";
+import { Runs } from "./runs";
+import { Tasks } from "./tasks";
+import { TraceView } from "./trace";
 
-export function ToolsRoom({ name }: { name: string }): ReactElement {
-  const { value, error } = useLoaded<Catalogue>(FUNCTIONS);
-  const [query, setQuery] = useState("");
-  const shown = useDeferredValue(query);
-  const search = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const inField = event.target instanceof HTMLElement && event.target.closest("input, textarea, select, dialog") !== null;
-      if (event.key !== "/" || inField) return;
-      event.preventDefault();
-      search.current?.focus();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
-  const wanted = decoded(name);
-  const card = value?.functions.find((one) => one.name === wanted);
+const PARTS: readonly [path: string, name: string][] = [
+  ["tasks", "Tasks"],
+  ["approvals", "Approvals"],
+  ["macros", "Macros"],
+  ["runs", "Runs"],
+];
+
+interface ToolsRoomProps {
+  call: UseVoiceAgent;
+  /** Of the address: a function, or a part of the room; empty for the catalogue. */
+  name: string;
+  /** The run, where one is shown. */
+  run: string;
+}
+
+export function ToolsRoom({ call, name, run }: ToolsRoomProps): ReactElement {
+  const part = PARTS.find(([path]) => path === name)?.[0] ?? "";
   return (
-    <main className="sessions tools-room" data-open={wanted !== ""}>
+    <main className="sessions tools-room">
       <div className="sessions-head">
         <h1>Tools</h1>
-        <label className="search">
-          <Icon name="search" size={18} />
-          <input ref={search} type="search" value={query} onChange={(event) => setQuery(event.target.value)} placeholder="Name, effect or category" aria-label="Search tools" />
-        </label>
+        <nav className="parts" aria-label="Parts of Tools">
+          <Link to="/tools" aria-current={part === "" ? "page" : undefined}>Functions</Link>
+          {PARTS.map(([path, words]) => (
+            <Link key={path} to={`/tools/${path}`} aria-current={part === path ? "page" : undefined}>
+              {words}
+              {path === "approvals" && call.approvals.length > 0 && <Count number={call.approvals.length} />}
+              {path === "tasks" && call.tasks.length > 0 && <Count number={call.tasks.length} />}
+            </Link>
+          ))}
+        </nav>
       </div>
-      {error !== null && <Notice title={error.message}>{willPass(error) && <p>This page looks again every 5 seconds.</p>}</Notice>}
-      {value === null && error === null && <p className="empty-line" role="status">Reading the catalogue…</p>}
-      {value?.functions.length === 0 && (
-        <div className="empty">
-          <h2>No tool yet</h2>
-          <p>The tools service publishes its functions when it starts: look at <a href="/readyz">/readyz</a>, and at <code>VOXBRIDGE_TOOL_PACKS</code>.</p>
-        </div>
-      )}
-      {value !== null && value.functions.length > 0 && (
-        <div className="tools-panes">
-          <List functions={value.functions} query={shown} open={wanted} />
-          <div className="tools-one">
-            {wanted !== "" && <Link to="/tools" className="back">All tools</Link>}
-            {card !== undefined && <TryIt key={card.name} card={card} />}
-            {card === undefined && wanted !== "" && <Notice title={`There is no tool ${wanted}.`}><p>It may have been removed, or its pack is not loaded. <Link to="/tools">See all tools</Link>.</p></Notice>}
-            {wanted === "" && <p className="empty-line tools-hint">Choose a tool to see what it needs, and to run it.</p>}
-          </div>
-        </div>
-      )}
+      {part === "" && <Functions name={name} />}
+      {part === "tasks" && <Tasks call={call} />}
+      {part === "approvals" && <Approvals call={call} />}
+      {part === "macros" && <Macros />}
+      {part === "runs" && (run === "" ? <Runs /> : <TraceView key={run} id={run} />)}
     </main>
   );
 }
 
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
-}
-
-function List({ functions, query, open }: { functions: readonly FunctionCard[]; query: string; open: string }): ReactElement {
-  const found = categories(functions, query);
-  const count = found.reduce((sum, one) => sum + one.functions.length, 0);
-  return (
-    <nav className="tools-list" aria-label="Tools by category">
-      <p className="quiet-text" role="status">{count === functions.length ? `${count} tools` : count === 0 ? `No tool matches “${query}”.` : `${count} of ${functions.length} tools`}</p>
-      {found.map(({ name, functions: some }) => (
-        <section key={name} aria-label={functionName(name)}>
-          <h2>{functionName(name)} <span>{some.length}</span></h2>
-          <ul>
-            {some.map((one) => (
-              <li key={one.name}>
-                <Link to={`/tools/${encodeURIComponent(one.name)}`} className="tool-row" aria-current={one.name === open ? "page" : undefined}>
-                  <b>{functionName(one.name)}</b>
-                  <Badges card={one} />
-                  <small>{one.description}</small>
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </section>
-      ))}
-    </nav>
-  );
+function Count({ number }: { number: number }): ReactElement {
+  return <span className="count" aria-label={`${number} in this call`}>{number}</span>;
 }

@@ -25,7 +25,12 @@ REQUESTS: Final = tuple(
     for theme in ("the sea", "a mountain", "a small town", "a journey")
 )
 HEARD_S: Final = 1.0
-"""Seconds of a reply that are heard before it is interrupted."""
+"""Seconds of an answer that are heard before it is interrupted."""
+
+WORDS: Final = 8
+ANSWERS: Final = """(s, count) => s.conversation.some(
+  (e) => e.kind === 'said' && e.role === 'assistant' && !e.final && e.text.trim().split(/\\s+/).length >= count)"""
+"""Tests whether more is being said than the few words that fill a wait: a slow model's answer comes behind those."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ def measured(studio: Studio, clips: Mapping[str, Sound], times: int) -> list[Bar
 def interrupted(studio: Studio, clip: str, request: str = REQUESTS[0]) -> BargeIn:
     """Ask for a long answer by keyboard, and speak `clip` once the answer is heard. The session must be connected and quiet."""
     studio.type(request)
-    studio.heard(HEARD_S)
+    studio.until(ANSWERS, WORDS)
+    studio.heard(HEARD_S)  # of the answer: the words that fill a wait come before it
     begun = studio.now()
     flushes = len(studio.marks()["flushes"])
     studio.say(clip)

@@ -21,6 +21,7 @@ from typing import Any, Final
 import nats
 import nats.micro
 
+from tests.awareness.serving import serving as serving_awareness
 from tests.eventually import eventually
 from tests.long_call import TURN_S, Call
 from tests.ports import free_port
@@ -78,9 +79,10 @@ class Past:
 
 
 @contextmanager
-def past(folder: Path, *, allowed_hosts: str = "", functions: bool = False) -> Iterator[Past]:
-    """Serve it while the block runs. With `functions` there is an executor too, which also answers for the calls of the past."""
-    command = [sys.executable, "-m", "tests.browser.stage.past", str(folder), allowed_hosts, *(["functions"] if functions else [])]
+def past(folder: Path, *, allowed_hosts: str = "", functions: bool = False, packs: str = "built-in") -> Iterator[Past]:
+    """Serve it while the block runs. With `functions` there is an executor too, with those of `packs`, which also answers for the calls
+    of the past."""
+    command = [sys.executable, "-m", "tests.browser.stage.past", str(folder), allowed_hosts, *([packs] if functions else [])]
     with (folder / "output").open("wb") as said:
         # Like the product's own children, it must end with the tests.
         process = subprocess.Popen(command, stdin=_PIPE, stdout=_PIPE, stderr=said, preexec_fn=die_with_parent())  # noqa: PLW1509
@@ -100,7 +102,7 @@ def past(folder: Path, *, allowed_hosts: str = "", functions: bool = False) -> I
             process.wait()
 
 
-async def serve(folder: Path, allowed_hosts: str, functions: bool) -> None:
+async def serve(folder: Path, allowed_hosts: str, packs: str) -> None:
     """Serve until standard input ends."""
     with NatsServer(folder / "nats", sync_interval="1s") as bus, ValkeyServer(folder / "valkey") as store:
         config = Config(
@@ -112,6 +114,7 @@ async def serve(folder: Path, allowed_hosts: str, functions: bool) -> None:
             allowed_hosts=allowed_hosts,
             data_dir=folder / "data",
             agents_dir=folder / "agents",
+            tool_packs=packs or "built-in",
         )
         async with AsyncExitStack() as running, connected(config, "gateway", "gateway-past", SystemClock()) as resources:
             Vault(vault_key_file(config)).publish(config.vault_public_key_path)  # as `voxbridge up` does
@@ -120,8 +123,9 @@ async def serve(folder: Path, allowed_hosts: str, functions: bool) -> None:
             calls = await _written(resources.log, DataKeys.of(config, resources.redis))
             serving = asyncio.create_task(gateway.serve())  # which lists the sessions that are there when it starts
             await gateway.sessions.ensure_index()
-            if functions:
+            if packs:
                 await running.enter_async_context(executor(config))
+            await running.enter_async_context(serving_awareness(config))
             inspecting = await nats.connect(bus.url)
             micro = await nats.micro.add_service(inspecting, name="voxbridge-voice", version="0.0.0")
             await micro.add_endpoint(name="state", subject=SUBJECT, handler=Inspector(Log(inspecting)).serve)
@@ -165,4 +169,4 @@ async def _written(log: Log, keys: DataKeys) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2], "functions" in sys.argv[3:]))
+    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2], "".join(sys.argv[3:4])))

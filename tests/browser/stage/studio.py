@@ -154,11 +154,13 @@ class Studio:
         self.page.evaluate("() => document.activeElement?.blur()")
 
     def heard(self, seconds: float) -> None:
-        """Wait until the page has reported so many seconds of playback since now."""
-        count = len(self.marks()["reports"])
+        """Wait until the page has reported so many seconds of playback since now, of a reply that begins or goes on."""
+        reports = self.marks()["reports"]
+        last = reports[-1] if reports and reports[-1]["state"] == "playing" else {"generation": None, "played_ms": 0}
         self.page.wait_for_function(
-            "([count, ms]) => window.__voxbridge.marks().reports.slice(count).some((r) => r.state === 'playing' && r.played_ms >= ms)",
-            arg=[count, seconds * 1_000],
+            """([count, generation, before, ms]) => window.__voxbridge.marks().reports.slice(count).some(
+              (r) => r.state === 'playing' && r.played_ms >= ms + (r.generation === generation ? before : 0))""",
+            arg=[len(reports), last["generation"], last["played_ms"], seconds * 1_000],
         )
 
     def played(self) -> Recording:

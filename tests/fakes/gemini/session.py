@@ -80,7 +80,7 @@ class Session:
     audio_bytes: int = 0
     contents: list[dict[str, Any]] = field(default_factory=list)
     declared: list[dict[str, Any]] = field(default_factory=list)
-    """Those of `contents` that were the declared history."""
+    """Part of `contents` that was the declared history."""
 
     awaits_history: bool = False
     """The declared history is not complete; other input waits."""

@@ -49,6 +49,9 @@ class OpenAIRealtimeServer:
 
         self.turns: list[Turn] = []
         self.usual = Turn(says="All right.", audio_ms=200)
+        self.reply: Callable[[Session], Turn] = lambda _: self.usual
+        """Returns a session's next response when none is scripted."""
+
         self.echo = False
         """Every microphone frame is returned as audio of one endless response."""
 
@@ -62,7 +65,7 @@ class OpenAIRealtimeServer:
         self._changed = asyncio.Condition()
 
     def script(self, *turns: Turn) -> None:
-        """Append the next responses; after the last, each is `usual`."""
+        """Append the next responses; after the last, `reply` chooses."""
         self.turns.extend(turns)
 
     def refuse(self, status: int, code: str = "") -> None:
@@ -355,7 +358,7 @@ class Session:
         await self.send("conversation.item.done", item=item, previous_item_id=previous)
 
     def _next(self) -> Turn:
-        return self._server.turns.pop(0) if self._server.turns else self._server.usual
+        return self._server.turns.pop(0) if self._server.turns else self._server.reply(self)
 
     async def _respond(self, turn: Turn) -> None:
         self._response = {"id": self._id("resp"), "object": "realtime.response", "status": "in_progress", "output": []}

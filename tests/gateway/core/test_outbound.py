@@ -167,12 +167,62 @@ def test_what_was_cut_short_is_told_as_an_error(event: events.Event, code: str) 
             ),
             {
                 "type": "approval_requested", "approval_id": "a", "fn_call_id": "c", "name": "n", "args": {"x": 1},
-                "effect": "destructive", "question": "Shall I?", "expires_ts": 77, "seq": 9,
+                "effect": "destructive", "question": "Shall I?", "expires_ts": 77, "scopes": ["arguments", "function"], "seq": 9,
             },
         ),
         (
             t.ApprovalEnded(approval_id="a", call_id="c", name="n", outcome="approved", by="click"),
             {"type": "approval_ended", "approval_id": "a", "name": "n", "outcome": "approved", "by": "click", "seq": 9},
+        ),
+        (
+            t.RunStarted(run_id="r", name="n", kind="macro", steps=2, inputs={"x": 1}),
+            {"type": "run_started", "run_id": "r", "name": "n", "kind": "macro", "steps": 2, "inputs": {"x": 1}, "seq": 9},
+        ),
+        (
+            t.RunStepStarted(run_id="r", step="a", attempt=1, action="call", target="f", given='{"x":1}'),
+            {
+                "type": "run_step", "run_id": "r", "step": "a", "attempt": 1, "state": "started", "action": "call", "target": "f",
+                "args": '{"x":1}', "seq": 9,
+            },
+        ),
+        (
+            t.RunStepCompleted(run_id="r", step="a", attempt=1, result='{"y":2}'),
+            {"type": "run_step", "run_id": "r", "step": "a", "attempt": 1, "state": "completed", "result": '{"y":2}', "seq": 9},
+        ),
+        (
+            t.RunStepFailed(run_id="r", step="a", attempt=2, error=FAILURE),
+            {"type": "run_step", "run_id": "r", "step": "a", "attempt": 2, "state": "failed", "error": FAILED, "seq": 9},
+        ),
+        (
+            t.RunStepFailed(run_id="r", step="a", attempt=2, error=FAILURE, known=False),
+            {"type": "run_step", "run_id": "r", "step": "a", "attempt": 2, "state": "interrupted", "error": FAILED, "seq": 9},
+        ),
+        (
+            t.RunStepSkipped(run_id="r", step="a"),
+            {"type": "run_step", "run_id": "r", "step": "a", "attempt": 0, "state": "skipped", "seq": 9},
+        ),
+        (
+            t.RunWaiting(run_id="r", name="n", reason="ask", step="a", question="Which?", expires_ts=77),
+            {
+                "type": "run_waiting", "run_id": "r", "name": "n", "reason": "ask", "step": "a", "question": "Which?",
+                "expires_ts": 77, "seq": 9,
+            },
+        ),
+        (
+            t.RunWaiting(run_id="r", name="n", reason="queued"),
+            {"type": "run_waiting", "run_id": "r", "name": "n", "reason": "queued", "step": "", "question": "", "seq": 9},
+        ),
+        (
+            t.RunCompleted(run_id="r", name="n", result={"y": 2}, steps=2, ms=5),
+            {"type": "run_ended", "run_id": "r", "name": "n", "outcome": "completed", "result": {"y": 2}, "ms": 5, "seq": 9},
+        ),
+        (
+            t.RunFailed(run_id="r", name="n", error=FAILURE, step="a", ms=5),
+            {"type": "run_ended", "run_id": "r", "name": "n", "outcome": "failed", "step": "a", "error": FAILED, "ms": 5, "seq": 9},
+        ),
+        (
+            t.RunCancelled(run_id="r", name="n", reason="asked", ms=5),
+            {"type": "run_ended", "run_id": "r", "name": "n", "outcome": "cancelled", "reason": "asked", "ms": 5, "seq": 9},
         ),
         (v.SessionEnded(reason="idle"), {"type": "session_ended", "reason": "idle", "seq": 9}),
         (

@@ -20,7 +20,7 @@ from voxbridge.services.gateway.core.page_functions import (
     PageFunction,
     check,
 )
-from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function
+from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function, is_names
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
@@ -165,6 +165,18 @@ def test_a_function_of_the_catalogue_may_be_declared_by_its_name_alone() -> None
 def test_a_page_may_declare_its_own_in_place_of_the_catalogues() -> None:
     own = {"name": "navigate_page", "description": "Go.", "parameters": PLACE}
     assert capabilities(tools=[own]) == ((), ("navigate_page",))
+
+
+def test_a_page_may_say_what_an_argument_of_the_catalogues_may_name() -> None:
+    paths = {"type": "object", "properties": {"path": {"type": "string", "enum": ["Home", "Orders"]}}}
+    (opening,) = say(fresh(v1=True), {"type": "start", "mode": "local", "tools": [{"name": "navigate_page", "parameters": paths}]})
+    assert isinstance(opening, Open)
+    (declared,) = opening.event.functions
+    assert is_names(declared)
+    (opening,) = say(fresh(v1=True), {"type": "start", "mode": "local", "tools": [{"name": "navigate_page", "parameters": PLACE}]})
+    assert isinstance(opening, Open)
+    (declared,) = opening.event.functions
+    assert not is_names(declared)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,10 @@ def test_a_wrong_message_is_answered_with_what_is_wrong_and_the_socket_stays_ope
         ),
         ({"type": "approval_answer", "approval_id": "a", "answer": "yes"}, "answer", "approved, denied"),
         ({"type": "approval_answer", "approval_id": "a", "answer": "denied", "scope": "all"}, "scope", "once, arguments, function"),
+        ({"type": "run_answer", "run_id": "x" * (messages.NAME_LIMIT + 1), "text": "a"}, "run_id", messages.NAME_LIMIT),
+        ({"type": "run_answer", "run_id": "r", "text": "x" * (messages.ANSWER_LIMIT + 1)}, "text", messages.ANSWER_LIMIT),
+        ({"type": "run_answer", "run_id": "r", "text": ""}, "text", messages.ANSWER_LIMIT),
+        ({"type": "run_answer", "run_id": "r", "text": "a", "step": "x" * (messages.NAME_LIMIT + 1)}, "step", messages.NAME_LIMIT),
         ({"type": "cancel_task", "task_id": "x" * (messages.NAME_LIMIT + 1)}, "task_id", messages.NAME_LIMIT),
         ({"type": "browser_function_result", "name": "x" * (messages.NAME_LIMIT + 1), "result": {}}, "name", messages.NAME_LIMIT),
         ({"type": "browser_function_result", "name": "x", "result": {"t": "x" * messages.RESULT_LIMIT}}, "result", messages.RESULT_LIMIT),
@@ -158,6 +162,10 @@ def test_a_frame_before_start_is_a_conflict_and_binary_on_plain_vox_is_not_under
             {"type": "approval_answer", "approval_id": "a", "answer": "denied"},
             events.gateway.ApprovalClicked(approval_id="a", answer="denied"),
         ),
+        (
+            {"type": "run_answer", "run_id": "r", "text": "that one", "step": "which"},
+            events.gateway.RunAnswerReceived(run_id="r", text="that one", step="which"),
+        ),
         ({"type": "cancel_task", "task_id": "task-1"}, events.gateway.TaskCancelRequested(task_id="task-1")),
     ],
 )
@@ -172,6 +180,7 @@ def test_a_click_is_an_event(message: dict[str, Any], event: events.Event) -> No
         {"type": "interrupt"},
         {"type": "audio_end"},
         {"type": "cancel_task", "task_id": "t"},
+        {"type": "run_answer", "run_id": "r", "text": "a"},
     ],
 )
 def test_what_voxbridge_v1_adds_is_taken_from_v1_clients_only(message: dict[str, Any]) -> None:

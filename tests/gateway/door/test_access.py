@@ -301,3 +301,20 @@ async def test_without_a_token_that_can_be_used_everything_is_closed(guarded: Ru
     with pytest.raises(VoxbridgeError) as caught:
         guarded.gateway.access.admins.check(None)
     assert caught.value.code is Code.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/runs"),
+        ("GET", "/api/runs/r1"),
+        ("POST", "/api/runs/r1/cancel"),
+        ("POST", "/api/runs/r1/answer"),
+        ("GET", "/api/vox/approvals"),
+        ("POST", "/api/vox/approvals/a1"),
+        ("GET", "/api/vox/tasks?ended=true"),
+    ],
+)
+async def test_an_access_token_reaches_no_run_task_or_approval(guarded: Running, method: str, path: str) -> None:
+    refused = await asked(guarded, method, path, token(guarded, account="local"), json={"text": "go on", "answer": "approved"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "PERMISSION_DENIED")

@@ -101,6 +101,8 @@ async def test_agents_are_shown_without_their_prompts_and_with_the_keys_that_the
             "tools": None,
             "handoffs": ["advisor"],
             "missing": ["gemini"],
+            "expert": False,
+            "knowledge": [],
         }
         assert (advisor["kind"], advisor["tools"], advisor["missing"]) == ("cascade", [], ["anthropic"])
         assert advisor["models"] == {"stt": "local", "llm": "anthropic", "tts": "local"}

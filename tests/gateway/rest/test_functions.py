@@ -20,7 +20,8 @@ from tests.tools.test_service import lines, process, release
 from voxbridge.services.gateway.calls import calls as gateway_calls
 from voxbridge.services.gateway.calls import ledger as gateway_ledger
 from voxbridge.services.gateway.rest.bodies import BODY_LIMIT
-from voxbridge.services.gateway.rest.functions import ARGUMENTS_LIMIT, KEY_LIMIT
+from voxbridge.services.gateway.rest.functions import ARGUMENTS_LIMIT, ASKED_BYTES, KEY_LIMIT
+from voxbridge.services.tools.core.approvals import EXPIRES_US
 from voxbridge.sessions import replay
 from voxbridge.sessions.erase import erase
 from voxbridge.shared.bus import subjects
@@ -251,7 +252,7 @@ async def test_a_function_that_takes_long_is_a_task_that_is_listed_and_asked_for
         return found if found["state"] == "completed" else None
 
     assert (await eventually(over, within_s=PATIENCE_S))["result"]["success"] is True
-    assert (await ask(running, "GET", "tasks")).json() == {"tasks": [], "count": 0}
+    assert (await ask(running, "GET", "tasks")).json() == {"tasks": [], "count": 0, "incomplete": False}
     assert (await ask(running, "DELETE", f"tasks/{task_id}")).status_code == 409
 
 
@@ -278,6 +279,11 @@ async def test_what_destroys_waits_for_a_person(running: Running, tmp_path: Path
     (task,) = (await ask(running, "GET", "tasks")).json()["tasks"]
     assert (task["state"], task["approval_id"], task["id"]) == ("needs_approval", result["approval_id"], result["task_id"])
     assert not file.exists()
+    (waiting,) = (await ask(running, "GET", "approvals")).json()["approvals"]
+    assert (waiting["id"], waiting["function"], waiting["effect"]) == (task["approval_id"], "destroy", "destructive")
+    assert (waiting["arguments"], waiting["question"]) == ({"file": str(file)}, result["spoken"])
+    assert 0 < waiting["expires_at_ms"] - task["started_at_ms"] <= EXPIRES_US // 1_000
+    assert (await ask(running, "GET", "tasks", params={"ended": True})).json()["count"] == 0
     clicked = await ask(running, "POST", f"approvals/{task['approval_id']}", json={"answer": answer})
     assert clicked.status_code == 202
 
@@ -288,10 +294,22 @@ async def test_what_destroys_waits_for_a_person(running: Running, tmp_path: Path
     ended = await eventually(over, within_s=PATIENCE_S)
     assert ended["state"] == ("completed" if answer == "approved" else "declined")
     assert file.exists() is (answer == "approved")
+    (last,) = (await ask(running, "GET", "tasks", params={"ended": True})).json()["tasks"]
+    assert (last["id"], last["state"], last["ended_at_ms"] >= task["started_at_ms"]) == (task["id"], ended["state"], True)
+    assert (await ask(running, "GET", "approvals")).json() == {"approvals": [], "count": 0}
     late = await ask(running, "POST", f"approvals/{task['approval_id']}", json={"answer": "approved"})
     assert late.status_code == 404
     wrong = await ask(running, "POST", f"approvals/{task['approval_id']}", json={"answer": "perhaps"})
     assert (wrong.status_code, wrong.json()["field"]) == (422, "answer")
+
+
+@pytest.mark.usefixtures("executor")
+@pytest.mark.parametrize(("beyond", "listed"), [(0, True), (1, False)])
+async def test_arguments_are_listed_with_a_request_up_to_a_limit(running: Running, beyond: int, listed: bool) -> None:
+    await call(running, "destroy", file="x" * (ASKED_BYTES - len('{"file":""}') + beyond))
+    (waiting,) = (await ask(running, "GET", "approvals")).json()["approvals"]
+    assert ("arguments" in waiting) is listed
+    assert waiting["question"].startswith("Shall I destroy with file xxx")
 
 
 @pytest.mark.usefixtures("executor")
@@ -335,7 +353,7 @@ async def test_an_account_that_has_used_all_its_keys_is_told_so(running: Running
 async def test_too_fast_is_told_with_when_to_come_back(serve: Serve, config: Config) -> None:
     door = await serve(config.nats_url, config.redis_url, account_events_per_s=5)
     async with Executors(config).running(PACKS):
-        answers = [await call(door, "echo", text="a") for _ in range(40)]
+        answers = [one for _ in range(2) for one in await asyncio.gather(*(call(door, "echo", text="a") for _ in range(20)))]
     assert {one.status_code for one in answers} == {200, 429}
     assert {one.json()["field"] for one in answers if one.status_code == 429} == {"account_events_per_s"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ import pytest
 from tests.eventually import eventually
 from tests.gateway.conftest import PATIENCE_S, Address, Running
 from tests.tools.conftest import Executors
+from tests.tools.test_service import release
 from voxbridge.shared.config import Config
 
 PACKS = "tests.tools.pack,voxbridge.services.tools.packs.macros.functions"
@@ -67,6 +69,32 @@ async def test_a_macro_is_saved_listed_run_and_deleted(running: Running) -> None
         return await names(running) == []
 
     await eventually(is_gone, within_s=PATIENCE_S)
+
+
+@pytest.mark.usefixtures("executor")
+async def test_a_step_that_destroys_is_approved_over_rest(running: Running, tmp_path: Path) -> None:
+    file = tmp_path / "runs"
+    release(file)
+    steps = [{"call": "destroy", "arguments": {"file": str(file)}}]
+    assert (await ask(running, "POST", json={"name": "Clean up", "steps": steps})).status_code == 200
+    begun = (await ask(running, "POST", "/clean_up/run")).json()
+    async with httpx.AsyncClient(base_url=f"{running.base}/api/vox", trust_env=False, timeout=PATIENCE_S) as client:
+
+        async def waiting() -> Any:
+            return (await client.get("/approvals")).json()["approvals"]
+
+        (asked,) = await eventually(waiting, within_s=PATIENCE_S)
+        assert (asked["function"], asked["arguments"]) == ("destroy", {"file": str(file)})
+        assert not file.exists()
+        assert (await client.post(f"/approvals/{asked['id']}", json={"answer": "approved"})).status_code == 202
+
+        async def over() -> Any:
+            found = (await client.get(f"/tasks/{begun['task_id']}")).json()
+            return found if "result" in found else None
+
+        assert (await eventually(over, within_s=PATIENCE_S))["state"] == "completed"
+        assert await waiting() == []
+    assert len(file.read_text().splitlines()) == 1
 
 
 @pytest.mark.usefixtures("executor")

@@ -198,6 +198,13 @@ SPEECH = "local, openai or the name of an endpoint, with :MODEL where you want a
         ("output: text\nmodel: openai\n", "1: `output` must be audio beside `model`, which speaks; it is 'text'."),
         ("search: maybe\n", "1: `search` must be true or false; it is text."),
         ("record: 1\n", "1: `record` must be true or false; it is a number."),
+        ("expert: 1\n", "1: `expert` must be true or false; it is a number."),
+        ("knowledge: [handbook]\n", "1: `knowledge` goes with `expert: true`: only an expert answers from graphs of its own."),
+        ("expert: true\nmodel: gemini\n", "1: `expert` does not go with `model`, which only speaks: an expert answers in text."),
+        (
+            "expert: true\nknowledge: [a, b, c, d, e, f, g, h, i, j, k]\n",
+            "2: `knowledge` has 11 elements; at most 10 are taken.",
+        ),
         ("tools: current_time\n", "1: `tools` must be a list of functions, such as [first, second]; it is text."),
         (
             "tools:\n  - a\n  - b-c\n",
@@ -449,9 +456,14 @@ def test_whatever_a_file_holds_it_is_read_or_refused_in_words(tmp_path_factory: 
 
 def test_the_shipped_agents_are_right_and_the_local_ones_need_no_key() -> None:
     roster = load(ROOT / "agents")
-    assert {agent.name for agent in roster.agents} == {"advisor", "assistant", "closer", "host", "teller", "triage"}
+    assert {agent.name for agent in roster.agents} == {
+        *("advisor", "assistant", "closer", "host", "librarian", "researcher", "teller", "triage")
+    }
     team = roster.team("local-team").agents
     assert [agent.name for agent in team] == ["host", "teller"]
+    for name in ("librarian", "researcher"):
+        (agent,) = roster.team(name).agents
+        assert (agent.realtime, agent.llm, agent.expert) == (None, ModelName("local"), name == "librarian")
     for agent in (*team, *roster.team("assistant").agents):
         assert (agent.realtime, agent.stt, agent.llm, agent.tts) == (None, *[ModelName("local")] * 3)
     advice = roster.team("advice").agents

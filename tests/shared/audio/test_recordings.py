@@ -122,6 +122,7 @@ def test_a_block_opens_with_its_own_index_and_no_other() -> None:
 
 
 async def test_blocks_that_were_taken_out_or_put_elsewhere_are_noticed(log: Log) -> None:
+    await log.ensure_streams(retention_days=1, recording=Recording(hours=1, max_bytes=16_000_000))
     key, sid = new_key(), "b" * 32
 
     async def store(index: str, *, sealed_as: str | None = None) -> None:

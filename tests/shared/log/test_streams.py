@@ -48,7 +48,7 @@ async def test_replicas_that_are_asked_for_are_made_and_taken_away(nats_cluster:
             await streams.ensure_streams(js, recording=recording, replicas=3)
             counts = {name: (await js.stream_info(name)).config.num_replicas for name in _NAMES}
             memory = {subjects.MICROPHONE_STREAM: 1, subjects.REPLY_STREAM: 1}
-            assert counts == {subjects.EVENT_STREAM: 3, subjects.ACCOUNT_STREAM: 3, **memory, subjects.RECORD_STREAM: 3}
+            assert counts == {**dict.fromkeys(subjects.LOG_STREAMS, 3), **memory, subjects.RECORD_STREAM: 3}
             await nats_cluster.whole(nc)
             await streams.ensure_streams(js, recording=recording, replicas=1)
             assert (await js.stream_info(subjects.EVENT_STREAM)).config.num_replicas == 1
@@ -73,6 +73,7 @@ async def test_the_one_stream_of_audio_of_an_earlier_release_gives_way_to_one_fo
         assert ages == {
             subjects.EVENT_STREAM: DAY_S,
             subjects.ACCOUNT_STREAM: 0,
+            subjects.AWARENESS_STREAM: 0,
             subjects.MICROPHONE_STREAM: streams.MICROPHONE_S,
             subjects.REPLY_STREAM: streams.REPLY_S,
         }

@@ -78,16 +78,29 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         assert subjects.named_type(subject) in ("", kind.name)
     by_end = Counter(subjects.event_subject("s", k.writer, k.visible, k.name).removeprefix("vx.s.s.ev.") for k in events.KINDS.values())
     assert by_end.keys() == {
+        "awareness.i.awareness.changed",
+        "awareness.i.awareness.checkpoint",
+        "awareness.i.main",
+        "gateway.i.awareness.switched",
+        "gateway.i.context.set",
+        "gateway.i.error.reported",
+        "gateway.i.page.visited",
         "gateway.i.session.requested",
         "gateway.i.main",
+        "gateway.i.keys",
         "gateway.i.request",
         "operator.c.session.erased",
         "tools.c.main",
+        "tools.c.run",
         "tools.i.main",
         "tools.i.approval.standing",
+        "tools.i.child.opened",
         "tools.i.macro.deleted",
         "tools.i.macro.saved",
         "tools.i.note.remembered",
+        "tools.i.tasks.unheard",
+        "tools.i.note.forgotten",
+        "tools.i.tool.undoable",
         "tools.i.tools.checkpoint",
         "voice.c.said",
         "voice.c.session",
@@ -98,7 +111,7 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         kind = events.KINDS[name]
         assert subjects.event_subject("*", kind.writer, kind.visible, name) in filters
         assert f"vx.s.*.ev.voice.c.{name}" in filters, "a call that began before the upgrade"
-    for name in ("approval.clicked", "task.cancel_requested"):
+    for name in ("approval.clicked", "run.answer_received", "task.cancel_requested"):
         assert subjects.event_subject("*", "gateway", False, name) in filters
     assert subjects.event_subject("*", "gateway", False, "session.requested") == streams.CONSUMERS[subjects.VOICE_CONSUMER].filter_subject
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from nats.js.api import Header
 
 from tests.eventually import eventually
 from tests.shared.backends import Server, open_log
+from tests.stopped import stop
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.embedded.nats_server import NatsServer
@@ -237,7 +236,7 @@ async def test_an_append_in_flight_when_the_server_dies_does_not_wait_for_its_ti
         writer = SessionWriter(log, new_session_id(), "voice", policy=Policy(give_up_s=60.0))
         first = await writer.append(said(1), ts=1, cause=None)
         assert server.pid is not None
-        os.kill(server.pid, signal.SIGSTOP)
+        stop(server.pid)
         waiting = asyncio.create_task(writer.append(said(2), ts=2, cause=None))
         await eventually(lambda: not log.nc.pending_data_size and log.appends.waiting_s(), within_s=5)
         server.kill()

@@ -112,6 +112,7 @@ def assert_inputs_come_first(log: Sequence[events.Recorded]) -> None:
         st.one_of(
             st.builds(Added, st.integers(-5, 5)),
             st.builds(Told, st.text(max_size=5), st.integers(0, 3)),
+            st.lists(st.one_of(st.builds(Added, st.integers(-5, 5)), st.builds(Told, st.text(max_size=5), st.integers(0, 3))), max_size=4),
             st.sampled_from(["event", "flush"]),
         ),
         max_size=30,
@@ -131,6 +132,11 @@ def test_the_fold_is_the_live_state_at_every_prefix_that_ends_in_a_journal(bus_u
                     await gateway.append(TextReceived(text="typed"), ts=0, cause=None)
                     live.take(LogInput((await log.read(sid, after=gateway.last_seq - 1, writer="gateway"))[0]))
                     states.append(live.state)
+                elif isinstance(input, list):
+                    with live.together():
+                        for one in input:
+                            live.take(one)
+                            states.append(live.state)
                 else:
                     live.take(input)
                     states.append(live.state)
@@ -183,6 +189,53 @@ async def test_inputs_without_an_output_are_journalled_within_the_interval(log: 
         while not (stored := await log.read(sid)):
             pass
     assert [type(r.event) for r in stored] == [VoiceJournal]
+    assert fold(step, Toy(), Input, "voice", stored).state == live.state
+
+
+async def test_inputs_that_are_taken_together_share_an_entry_and_keep_their_times_and_causes(log: Log) -> None:
+    sid = new_session_id()
+    live = stepper(log, sid)
+    live.take(Added(1))
+    with live.together():
+        live.take(Told("a", 2))
+        live.take(Added(1))
+        live.take(Told("b", 1))
+    with live.together():
+        live.take(Told("c", 1))
+    await live.close()
+    stored = await whole(log, sid)
+    assert_inputs_come_first(stored)
+    entries = [one.event for one in stored if isinstance(one.event, VoiceJournal)]
+    assert [(len(entry.inputs), entry.together) for entry in entries] == [(4, True), (1, False)]
+    said = [(one.event.text, one.ts, one.cause) for one in stored if isinstance(one.event, UserSaid)]
+    times = [taken.at for entry in entries for taken in entry.inputs]
+    assert said == [("a", times[1], "voice#1"), ("a", times[1], "voice#1"), ("b", times[3], "voice#3"), ("c", times[4], "voice#4")]
+
+
+async def test_of_inputs_that_are_taken_together_nothing_is_written_when_one_fails(log: Log) -> None:
+    sid = new_session_id()
+    live = stepper(log, sid)
+
+    def take() -> None:
+        with live.together():
+            live.take(Told("a", 1))
+            live.take(Broke())
+
+    with pytest.raises(ZeroDivisionError):
+        take()
+    assert await whole(log, sid) == []
+
+
+async def test_more_inputs_than_an_entry_holds_are_two_entries_with_their_events(log: Log) -> None:
+    sid = new_session_id()
+    live = stepper(log, sid)
+    with live.together():
+        for number in range(JOURNAL_LIMIT + 10):
+            live.take(Told(str(number), 1 if number in (1, JOURNAL_LIMIT + 1) else 0))
+    await live.close()
+    stored = await whole(log, sid)
+    assert_inputs_come_first(stored)
+    assert [one.event.text for one in stored if isinstance(one.event, UserSaid)] == ["1", str(JOURNAL_LIMIT + 1)]
     assert fold(step, Toy(), Input, "voice", stored).state == live.state
 
 

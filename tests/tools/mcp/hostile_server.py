@@ -34,6 +34,8 @@ def tools() -> list[dict[str, Any]]:
         return [tool("one"), tool("ONE"), tool("two")]
     if HOW == "changing":
         return [tool("pay", FILE.read_text())]
+    if HOW == "learning":
+        return [tool("learn"), tool("recite")] if FILE.exists() else [tool("learn")]
     if HOW == "lying":
         output = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
         slow = {"type": "object", "properties": {"text": {"type": "string", "pattern": "^(a+)+$"}}}
@@ -61,8 +63,10 @@ def call(number: int, name: str) -> None:
         held[::4096] = b"x" * len(held[::4096])
         time.sleep(600)
     if name == "fork":
-        children = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True) for _ in range(8)]
-        FILE.write_text(" ".join(str(child.pid) for child in children))
+        for _ in range(8):  # it may be ended before the last
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+            with FILE.open("a") as file:
+                file.write(f"{child.pid} ")
         time.sleep(600)
     answers: dict[str, Any] = {"lie": {"structuredContent": {"sum": "many"}}, "slow": {"structuredContent": {"text": "a" * 40 + "!"}}}
     send({"id": number, "result": {"content": [{"type": "text", "text": f"{name} done"}], **answers.get(name, {})}})
@@ -86,7 +90,9 @@ def main() -> None:
         elif method == "tools/list":
             send({"id": number, "result": {"tools": tools()}})
         elif method == "tools/call":
-            if HOW == "changing":
+            if HOW == "learning":
+                FILE.touch()
+            if HOW in ("changing", "learning"):
                 send({"method": "notifications/tools/list_changed"})
             call(number, message["params"]["name"])
         elif number is not None:

@@ -46,6 +46,18 @@ def large(size: int) -> str:
 
 
 @server.tool()
+async def learn(ctx: Context[Any]) -> str:
+    """Offer one more tool."""
+    server.add_tool(recite, description="Recite what was learned.")
+    await ctx.notify_tools_changed()
+    return "learned"
+
+
+def recite() -> str:
+    return "A, B, C"
+
+
+@server.tool()
 def die() -> str:
     """End."""
     os._exit(4)

@@ -55,6 +55,14 @@ def test_annotations_make_a_rule_stricter_and_never_laxer(
     assert (found.effect, found.approval) == expected
 
 
+def test_what_people_say_for_a_tool_is_the_later_rules() -> None:
+    server = parse(b"servers: {a: {command: x, tools: [{match: '*', examples: [do it]}, {match: pay, examples: [settle it, pay up]}]}}")[
+        "a"
+    ]
+    assert rules(server, "pay").examples == ("settle it", "pay up")
+    assert rules(server, "other").examples == ("do it",)
+
+
 def test_only_the_tools_that_are_wanted_are_taken() -> None:
     web = parse(FILE)["web"]
     assert wants(web, "find_it")
@@ -81,6 +89,11 @@ def test_variables_are_given_by_name_and_a_setting_of_ours_to_nobody() -> None:
         (b"servers: {a: {command: x, timeout_s: 0}}", "timeout_s"),
         (b"servers: {a: {command: x, memory_mb: 31}}", "memory_mb"),
         (b"servers: {a: {command: x, tools: [{match: y, effect: none}]}}", "effect"),
+        (b"servers: {a: {command: x, tools: [{match: y, examples: ['']}]}}", "examples"),
+        (
+            b"servers: {a: {command: x, tools: [{match: y, examples: [%s]}]}}" % b",".join([b"say"] * (config.EXAMPLES_LIMIT + 1)),
+            "examples",
+        ),
         (b"servers: {a: {command: x, env: {'A=B': c}}}", "A=B"),
         (b"servers: [", "the file"),
         (b"[" * 100_000, "the file"),

@@ -15,7 +15,7 @@ import pytest
 
 from tests.eventually import eventually, opens
 from tests.ports import free_port
-from tests.tools.mcp.conftest import EVERYTHING, HERE, Running, files, modern, serving
+from tests.tools.mcp.conftest import EVERYTHING, HERE, Running, files, hostile, modern, serving
 from voxbridge.services.tools.mcp.programs import INHERITED
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -27,6 +27,7 @@ async def test_the_reference_servers_answer_and_one_that_is_missing_delays_neith
     missing = {"command": "there-is-no-such-program"}
     async with serving({"everything": EVERYTHING, "files": files(tmp_path), "gone": missing}) as running:
         await running.ready("everything", "files")
+        assert running.view("everything").protocol == running.view("files").protocol == "2025-11-25"
         assert (await running.call("everything", "echo", message="hello"))["spoken"] == "Echo: hello"
         read = await running.call("files", "read_text_file", path=str(tmp_path / "list.txt"))
         assert read["text"] == "milk and bread"
@@ -37,6 +38,20 @@ async def test_the_reference_servers_answer_and_one_that_is_missing_delays_neith
         with pytest.raises(VoxbridgeError, match="outside allowed") as refused:
             await running.call("files", "read_text_file", path="/etc/passwd")
         assert refused.value.code == Code.PROVIDER_REFUSED
+
+
+@pytest.mark.parametrize(("generation", "protocol"), [("older", "2025-11-25"), ("newer", "2026-07-28")])
+async def test_a_tool_that_appears_is_offered_in_both_generations_of_the_protocol(tmp_path: Path, generation: str, protocol: str) -> None:
+    server = modern("stdio") if generation == "newer" else hostile("learning", tmp_path / "learned")
+    async with serving({"pupil": server}) as running:
+        await running.ready("pupil")
+        assert running.view("pupil").protocol == protocol
+        assert "pupil__recite" not in running.catalogue
+        before = running.view("pupil").tools
+        await running.call("pupil", "learn")
+        await eventually(lambda: "pupil__recite" in running.catalogue)
+        assert running.view("pupil").tools == before + 1
+        assert (await running.call("pupil", "recite"))["text"] in ("A, B, C", "recite done")
 
 
 async def test_a_server_sees_the_short_list_and_what_its_configuration_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +113,7 @@ async def test_the_newest_protocol_over_http_answers_is_bounded_and_comes_back()
         await eventually(lambda: opens(port))
         async with serving({"web": {"url": f"http://127.0.0.1:{port}/mcp", "headers": {"X-Test": "1"}}}) as running:
             await running.ready("web")
+            assert running.view("web").protocol == "2026-07-28"
             assert (await running.call("web", "add", a=2, b=3))["structured"] == {"sum": 5}
             await _makes_progress(running, "web")
             with pytest.raises(VoxbridgeError) as refused:

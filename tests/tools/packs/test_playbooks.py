@@ -13,9 +13,9 @@ from voxbridge.services.tools.packs.playbooks import library as module
 from voxbridge.services.tools.packs.playbooks.functions import QUERY_LIMIT, SECTIONS, TEXT_LIMIT
 from voxbridge.services.tools.packs.playbooks.library import FILE_LIMIT, Library
 from voxbridge.services.tools.packs.playbooks.ranking import Ranking, words
-from voxbridge.services.tools.packs.playbooks.sections import sections
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.sections import sections
 
 pytestmark = pytest.mark.timeout(120)
 SHIPPED = Path(__file__).parents[3] / Config().playbooks_dir

@@ -133,4 +133,4 @@ def test_no_utility_goes_without_a_call() -> None:
         "convert_time_zone",
         "count_words",
     }
-    assert all(tool.effect == "read" and 6 <= len(tool.utterances) <= 10 and tool.category == "utilities" for tool in tools.values())
+    assert all(tool.effect == "read" and 6 <= len(tool.utterances) <= 24 and tool.category == "utilities" for tool in tools.values())

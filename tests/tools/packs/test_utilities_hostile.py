@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -402,10 +403,23 @@ def test_html_in_markdown_stays_text_and_links_stay_harmless() -> None:
     assert "<td>1</td>" in made
 
 
+def test_markdown_has_a_bound_of_brackets() -> None:
+    assert markup.to_html("[" * markup.BRACKETS_LIMIT) == f"<p>{'[' * markup.BRACKETS_LIMIT}</p>\n"
+    with pytest.raises(VoxbridgeError, match="10,001 opening brackets and may have 10,000"):
+        markup.to_html("[" * (markup.BRACKETS_LIMIT + 1))
+
+
 @pytest.mark.parametrize("code", ["def (", "x = (" * 2_000, "\x00", "é = = 1", "if x:\npass", "(" * 10_000])
 def test_what_is_no_python_is_said(code: str) -> None:
     with pytest.raises(VoxbridgeError):
         python_code.formatted(code)
+
+
+@pytest.mark.parametrize("look", [python_code.formatted, python_code.checked])
+def test_python_that_ends_its_parser_is_refused(look: Callable[[str], object]) -> None:
+    with pytest.raises(VoxbridgeError) as caught:
+        look("x = " + "-" * 60_000 + "1")
+    assert (caught.value.code, caught.value.field) == (Code.INVALID_ARGUMENT, "code")
 
 
 def test_python_is_checked_whatever_its_comments_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

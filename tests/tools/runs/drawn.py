@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.tools.runs.world import World
 from voxbridge.services.tools.runs import inputs
 from voxbridge.services.tools.runs.document import Document, parse
-from voxbridge.services.tools.runs.state import Asking, Calling, Confirming, Deciding
+from voxbridge.services.tools.runs.state import Asking, Calling, Confirming, Deciding, Stepping
 from voxbridge.shared.events.voice import Failure
 
 PIPES = ("plain", "${prev.n}", "${prev.absent}", "${steps.s1.result.n default: 0}", "${input.i}", '${steps.s2.state default: ""}')
@@ -72,7 +72,7 @@ def move(world: World, what: str, number: int, start: Document, macros: dict[str
     if what == "time":
         world.passes(number)
     elif what == "start":
-        world.start(start, f"r{number % 7}", macros=macros)
+        world.start(start, f"r{number % 7}", macros=macros, stepwise=number % 3 == 0)
     elif what == "stray":
         world.take(inputs.Returned(run_id=f"r{number % 7}", call_id=f"r{number % 7}.s1.{number}", result={}))
     elif world.state.open:
@@ -93,6 +93,8 @@ def _answer(world: World, run_id: str, number: int, *, failed: bool, known: bool
             world.take(inputs.Answered(run_id=run_id, text=f"answer {number}"))
         case Deciding():
             world.take(inputs.Decided(run_id=run_id, choice=("again", "go_on", "stop")[number % 3]))
+        case Stepping():
+            world.take(inputs.Stepped(run_id=run_id, yes=not failed))
         case _:
             for call_id in [one for one in world.calls if one.startswith(f"{run_id}.")]:
                 if failed:

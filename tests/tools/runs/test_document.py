@@ -33,6 +33,12 @@ def refused(data: Any) -> VoxbridgeError:
     return caught.value
 
 
+def test_a_name_that_cannot_be_shown_is_refused() -> None:
+    for name in ("night\u200b", "\u202enight", "ni\x00ght"):
+        error = refused(macro(name=name))
+        assert (error.code, error.field) == (Code.INVALID_ARGUMENT, "name")
+
+
 def test_a_step_by_its_action_is_shorthand_for_the_full_one() -> None:
     short = parse(
         macro(

@@ -8,6 +8,7 @@ import pytest
 from tests.tools.runs.world import BROKEN, World, attempts, document
 from voxbridge.services.tools.runs import inputs, machine, outputs
 from voxbridge.services.tools.runs.failures import ATTEMPTS_LIMIT
+from voxbridge.services.tools.runs.machine import ANSWER_CHARACTERS
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import tools as ev
 from voxbridge.shared.events.voice import Failure
@@ -71,14 +72,39 @@ def test_a_wait_takes_its_time() -> None:
 def test_a_question_is_asked_and_its_answer_goes_on() -> None:
     world = World()
     world.start(
-        document(
-            {"id": "which", "ask": "Which ${input.kind}?"}, {"say": "${steps.which.result.answer}"}, inputs={"kind": {"default": "one"}}
-        )
+        document({"id": "which", "ask": "Which ${input.kind}?"}, {"say": "${steps.which.result.text}"}, inputs={"kind": {"default": "one"}})
     )
     (waiting,) = world.told(ev.RunWaiting)
     assert (waiting.reason, waiting.step, waiting.question) == ("ask", "which", "Which one?")
     world.take(inputs.Answered(run_id="r1", text="the red one"))
     assert world.finished["r1"] == {"spoken": "the red one"}
+
+
+def test_an_answer_is_a_text_of_the_step_and_cut_at_its_bound() -> None:
+    world = World()
+    world.start(document({"id": "which", "ask": "Which?"}, {"call": "a", "arguments": {"x": "${steps.which.result.text}"}}))
+    world.take(inputs.Answered(run_id="r1", text="x" * (ANSWER_CHARACTERS + 1)))
+    assert world.calls["r1.step2.1"].arguments == {"x": "x" * ANSWER_CHARACTERS}
+
+
+def test_the_time_that_a_person_takes_to_answer_is_not_the_runs() -> None:
+    world = World()
+    world.start(document({"ask": "Which?"}, "a", timeout_s=10))
+    world.passes(120)
+    world.take(inputs.Answered(run_id="r1", text="that one"))
+    world.passes(9)
+    assert not world.finished
+    world.passes(1)
+    assert world.stopped == {"r1.step2.1"}
+
+
+def test_a_question_waits_five_minutes_unless_it_says_otherwise() -> None:
+    world = World()
+    world.start(document({"ask": "Which?"}))
+    world.passes(299)
+    assert not world.finished
+    world.passes(1)
+    assert world.finished["r1"].message == 'Nobody answered "Which?" within 300 s. Run deploy again when you can answer.'
 
 
 def test_a_question_that_nobody_answers_fails_the_step() -> None:
@@ -159,7 +185,7 @@ def test_a_failed_step_does_what_its_policy_says(policy: Any, known: bool, made:
     step: dict[str, Any] = {"id": "a", "call": "a"}
     other: dict[str, Any] = {"id": "b", "call": "b", "on_error": "stop"}
     world.start(document({**step, "on_error": policy}, other) if own else document(step, other, on_error=policy))
-    for _ in range(200):
+    for _ in range(400):
         if "r1" in world.finished:
             break
         for call_id in list(world.calls):
@@ -325,6 +351,7 @@ def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
         inputs.Confirmed(run_id="r1", yes=False),
         inputs.Answered(run_id="r1", text="yes"),
         inputs.Decided(run_id="r1", choice="stop"),
+        inputs.Stepped(run_id="r1", yes=False),
         inputs.Cancel(run_id="r2", reason="?"),
         inputs.TimerFired(run_id="r2"),
     ]

@@ -27,7 +27,7 @@ def test_a_second_start_does_what_the_mode_says_whatever_the_error_policy(mode: 
     macro = document({"id": "a", "call": "a"}, mode=mode, on_error=policy)
     world.start(macro)
     world.start(macro, "r2")
-    for _ in range(300):
+    for _ in range(700):
         for call_id in list(world.calls):
             world.fails(call_id)
         world.passes(1)

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from tests.tools.runs.world import document
-from voxbridge.services.tools.runs.triggers import RESERVED, SLOT_WORDS, UTTERANCE_CHARACTERS, check, match
+from voxbridge.services.tools.runs.document import Document
+from voxbridge.services.tools.runs.triggers import RESERVED, check
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.macros import triggers
+from voxbridge.shared.macros.triggers import SLOT_WORDS, UTTERANCE_CHARACTERS, Match, Spoken
 
 
 def macro(name: str, *triggers: str, **inputs: Any) -> Any:
     return document("a", name=name, triggers=list(triggers), inputs={one: given or {} for one, given in inputs.items()})
+
+
+def match(utterance: str, documents: Iterable[Document]) -> Match | None:
+    return triggers.match(utterance, [Spoken(one.name, one.triggers) for one in documents])
 
 
 KNOWN = [
@@ -19,6 +27,43 @@ KNOWN = [
     macro("lights", "turn on the lights"),
     macro("over", "übergabe an das team"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("utterance", "name", "mode", "inputs"),
+    [
+        ("Dry run: good night.", "night", "dry_run", {}),
+        ("do a dry run of the night macro", "night", "dry_run", {}),
+        ("What would lights do?", "lights", "dry_run", {}),
+        ("dry-run deploy the billing API", "deploy", "dry_run", {"service": "the billing API"}),
+        ("Run night step by step!", "night", "step_by_step", {}),
+        ("run my lights macro step-by-step", "lights", "step_by_step", {}),
+        ("deploy api one step at a time", "deploy", "step_by_step", {"service": "api"}),
+        ("deploy api step by step", "deploy", "step_by_step", {"service": "api"}),
+        ("step through lights", "lights", "step_by_step", {}),
+        ("turn on the light step by step", "lights", "step_by_step", {}),
+        ("deploy a dry run", "deploy", "", {"service": "a dry run"}),
+    ],
+)
+def test_words_around_a_trigger_or_a_name_say_how_it_is_run(utterance: str, name: str, mode: str, inputs: dict[str, str]) -> None:
+    found = match(utterance, KNOWN)
+    assert found is not None
+    assert (found.name, found.mode, found.inputs, found.sure) == (name, mode, inputs, "the light step" not in utterance)
+
+
+@pytest.mark.parametrize(
+    "utterance", ["dry run", "step by step", "step through", "what would you do", "what would do", "run the macro step by step"]
+)
+def test_words_of_a_mode_alone_start_nothing(utterance: str) -> None:
+    assert match(utterance, KNOWN) is None
+
+
+def test_a_trigger_that_has_the_words_of_a_mode_goes_before_it() -> None:
+    known = [*KNOWN, macro("drill", "dry run good night", "run {what} step by step", what=None)]
+    for utterance, inputs in (("dry run good night", {}), ("run night step by step", {"what": "night"})):
+        found = match(utterance, known)
+        assert found is not None
+        assert (found.name, found.mode, found.inputs) == ("drill", "", inputs)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
-from voxbridge.services.tools.runs import inputs, modes, outputs, trace
+from voxbridge.services.tools.runs import inputs, modes, outputs
 from voxbridge.services.tools.runs.document import Document, parse
-from voxbridge.services.tools.runs.state import Runs
+from voxbridge.services.tools.runs.state import Asking, Calling, Confirming, Deciding, Run, Runs, Stepping, Stopping
 from voxbridge.shared import events
 from voxbridge.shared.events import tools as ev
 from voxbridge.shared.events.voice import Failure
+from voxbridge.shared.macros import trace
 from voxbridge.shared.step.fold import Append
 
 T0 = 1_700_000_000_000_000
@@ -112,13 +113,25 @@ class World:
         assert self.timers.keys() == self.state.open.keys()
         for run in self.state.open.values():
             told = self.traces[run.id]
-            assert (told.state, told.question, told.open) == trace.of(run)
+            assert (told.state, told.question, told.open) == stands(run)
         for run_id in self.finished:
             assert self.traces[run_id].state in ("completed", "failed", "cancelled")
             assert self.traces[run_id].open == ()
         assert {queued.start.run_id for queued in self.state.queue} == {
             run_id for run_id, one in self.traces.items() if one.state == "queued"
         }
+
+
+def stands(run: Run) -> tuple[trace.State, str, tuple[tuple[str, int], ...]]:
+    """Return the state, the question and the open steps of a live run, as its trace must have them."""
+    phase = run.phase
+    question = (
+        phase.question if isinstance(phase, Asking | Deciding | Stepping) else phase.held if isinstance(phase, Calling | Stopping) else ""
+    )
+    if isinstance(phase, Confirming):
+        return "waiting", f"Shall I run {run.name}? Please say yes or no.", ()
+    frames = run.frames if run.is_open else run.frames[:-1]
+    return "waiting" if question else "running", question, tuple((frame.path, frame.attempt) for frame in frames)
 
 
 def attempts(world: World) -> list[tuple[str, str, int]]:

@@ -30,7 +30,11 @@ def frame(number: int) -> bytes:
     return frames.pack(frames.PCM16, 0, number, 1_000 + FRAME_MS * number, bytes(640))
 
 
-async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order(workers: Workers, page: Page) -> None:
+async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order(
+    workers: Workers, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbound, "CATCH_UP_S", 10.0)  # on a busy machine the frames are late, and no worker may give them up for that
+    monkeypatch.setattr(inbound, "KNOWN_S", 10.0)  # as long as the servers of a busy machine need to tell each other of a subscription
     async with workers.running() as worker:
         await page.open(mode="echo")
         await page.until(ev.SessionStarted)
@@ -58,6 +62,24 @@ async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order
                 await more.wait()
         assert heard == list(range(page._sequence))
         assert session.inbound.heard() is not None
+        await page.ends()
+
+
+async def test_a_catch_up_that_begins_when_the_bus_is_away_again_leaves_the_frames_to_its_return(
+    workers: Workers, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with workers.running() as worker:
+        await page.open(mode="echo")
+        await page.until(ev.SessionStarted)
+        inbound = worker._sessions[page.sid].inbound
+        worker._cut_off()
+        with monkeypatch.context() as away:
+            away.setattr(FastClient, "is_connected", property(lambda client: client is not worker._place.audio_nc))
+            await worker._catch_up()
+            held = inbound.holds
+        assert held
+        await worker._catch_up()
+        assert not inbound.holds
         await page.ends()
 
 
@@ -112,6 +134,32 @@ async def test_what_the_bus_kept_comes_before_what_came_since(held: Inbound, hea
     assert heard == list(range(8))
     await held.catch_up()
     assert heard == list(range(8))
+
+
+async def test_what_the_bus_keeps_before_all_its_servers_know_of_the_worker_is_read_too(
+    held: Inbound, heard: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = iter([[0, 1], [0, 1, 2, 3], [0, 1, 2, 3, 4]])
+
+    async def read(log: Log, sid: str) -> catch_up.Kept:
+        return catch_up.Kept([frame(number) for number in next(kept)], [])
+
+    monkeypatch.setattr(catch_up, "read", read)
+    monkeypatch.setattr(inbound, "KNOWN_S", 10.0)
+    await held.catch_up()
+    assert heard == list(range(8))
+
+
+async def test_frames_that_nobody_kept_are_not_waited_for_for_long(
+    held: Inbound, heard: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read(log: Log, sid: str) -> catch_up.Kept:
+        return catch_up.Kept([frame(number) for number in range(3)], [])
+
+    monkeypatch.setattr(catch_up, "read", read)
+    monkeypatch.setattr(inbound, "KNOWN_S", 0.05)
+    await held.catch_up()
+    assert heard == [0, 1, 2, 5, 6, 7]
 
 
 async def test_a_cut_while_what_was_missed_is_read_loses_nothing(held: Inbound, heard: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,15 +26,15 @@ def calls(call: Conversation, said: str = "Write to Anna.") -> None:
     call.pass_ms(QUIET_MS)
 
 
-def needs(call: Conversation, id: str = ID) -> None:
+def needs(call: Conversation, id: str = ID, question: str = QUESTION) -> None:
     """Have the executor ask for approval."""
     call_id = call.events(ev.ToolCalled)[-1].call_id
     call.log(
         tools.ApprovalRequested(
-            approval_id=id, call_id=call_id, name="send_mail", arguments={}, effect="write", question=QUESTION, expires_ts=START_US
+            approval_id=id, call_id=call_id, name="send_mail", arguments={}, effect="write", question=question, expires_ts=START_US
         )
     )
-    call.complete_tool({"status": "needs_approval", "approval_id": id, "spoken": QUESTION})
+    call.complete_tool({"status": "needs_approval", "approval_id": id, "spoken": question})
 
 
 def hears(call: Conversation) -> None:
@@ -134,6 +134,40 @@ def test_a_yes_before_the_question_was_heard_is_none() -> None:
     assert call.events(ev.ApprovalAnswered) == []
 
 
+@pytest.mark.parametrize("heard_ms", [0, 200])
+def test_a_question_that_is_cut_off_is_asked_once_more_and_lapses_when_it_is_cut_off_again(heard_ms: int) -> None:
+    call = Conversation()
+    calls(call)
+    needs(call)
+    for words in ("Wait.", "Hold on."):
+        assert call.events(ev.ApprovalAnswered) == []
+        call.synthesize()
+        if heard_ms:
+            call.play(heard_ms)
+        call.speak(words)
+        assert call.events(ev.AgentSaid)[-1].interrupted
+        call.write("Of course.")
+        call.synthesize()
+        call.play(9_000, "finished")
+    assert [(event.answer, event.words) for event in call.events(ev.ApprovalAnswered)] == [("lapsed", "")]
+    assert call.state.pending.questions == ()
+    assert not [said for said in call.events(ev.AgentSaid) if said.text == QUESTION]
+
+
+def test_a_yes_to_a_question_that_was_cut_off_before_counts() -> None:
+    call = Conversation()
+    calls(call)
+    needs(call)
+    call.synthesize()
+    call.play(200)
+    call.speak("Wait.")
+    call.write("Of course.")
+    hears(call)
+    assert call.events(ev.AgentSaid)[-1].text == QUESTION
+    call.speak("Yes.")
+    assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
+
+
 def test_a_yes_is_none_when_the_agent_has_said_something_else_since() -> None:
     call = asked()
     call.log(tools.TaskCompleted(task_id="t", function="set_timer", result={"spoken": "Your tea is ready."}, announce="Your tea is ready."))
@@ -167,6 +201,16 @@ def test_a_typed_yes_counts_like_a_spoken_one() -> None:
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
 
 
+def test_a_question_with_the_name_of_a_file_is_known_although_it_is_said_without_its_marks() -> None:
+    call = Conversation()
+    calls(call)
+    needs(call, question="Shall I delete file notes/my_old_notes.md? Please say yes or no.")
+    hears(call)
+    assert "my old notes" in call.events(ev.AgentSaid)[-1].text
+    call.speak("Yes.")
+    assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
+
+
 @pytest.mark.parametrize("outcome", ["approved", "denied", "lapsed", "withdrawn"])
 def test_a_question_that_was_answered_elsewhere_is_over(outcome: str) -> None:
     call = asked()
@@ -192,3 +236,32 @@ def test_questions_are_bounded() -> None:
             )
         )
     assert len(call.state.pending.questions) == consent.QUESTIONS_LIMIT
+
+
+def step_needs(call: Conversation) -> None:
+    """Have a step of a run need approval."""
+    call.log(
+        tools.ApprovalRequested(
+            approval_id="approval-r.s.1", call_id="r.s.1", name="n", arguments={}, effect="write", question=QUESTION, expires_ts=START_US
+        )
+    )
+    call.log(tools.RunWaiting(run_id="r", name="buy", reason="approval", step="s", question=QUESTION))
+
+
+def test_what_a_step_of_a_run_needs_is_asked_and_answered_by_voice() -> None:
+    call = Conversation()
+    step_needs(call)
+    hears(call)
+    assert [said.text for said in call.events(ev.AgentSaid)] == [QUESTION]
+    call.speak("Yes.")
+    assert [(event.approval_id, event.answer) for event in call.events(ev.ApprovalAnswered)] == [("approval-r.s.1", "approved")]
+
+
+def test_a_question_that_was_answered_before_it_could_be_said_is_not_said() -> None:
+    call = Conversation()
+    call.speak("Hello?")
+    step_needs(call)
+    call.log(tools.ApprovalEnded(approval_id="approval-r.s.1", call_id="r.s.1", name="n", outcome="approved", by="click"))
+    call.write("Hi there.")
+    hears(call)
+    assert [said.text for said in call.events(ev.AgentSaid)] == ["Hi there."]

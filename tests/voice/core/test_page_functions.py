@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 from tests.voice.core.test_calls import calling
-from voxbridge.services.voice.core import inputs, page_functions
+from voxbridge.services.voice.core import agents, inputs, page_functions
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.page_functions import LOCAL_BYTES
 from voxbridge.shared.agents.functions import Function
@@ -74,6 +75,25 @@ def test_a_function_that_the_page_declares_takes_the_place_of_the_catalogues() -
     assert page_functions.wrong([mine], own, [LOCAL])[1] == ""
     request = SessionRequested(mode="local", functions=(mine,), client=ClientCapabilities(browser=("navigate_page",)))
     assert page_functions.offered(own, request) == (CLOCK, mine)
+
+
+def test_what_a_page_says_of_an_argument_goes_into_the_catalogues_function() -> None:
+    path = {"type": "string", "maxLength": 256}
+    own = msgspec.structs.replace(page("navigate_page", "Go."), parameters={"type": "object", "properties": {"path": path}})
+    said = {"type": "object", "properties": {"path": {"type": "string", "enum": ["Home"]}}}
+    names = msgspec.structs.replace(page("navigate_page"), parameters=said)
+    request = SessionRequested(mode="local", functions=(names, page("mine", "My own.")))
+    offered, mine = page_functions.offered([own, page("switch_theme")], request)
+    assert (offered.description, mine.name) == ("Go.", "mine")
+    assert offered.parameters["properties"] == {"path": path | {"enum": ["Home"]}}
+
+
+@pytest.mark.parametrize(("functions", "shared"), [((), True), (("navigate_page",), True), (("navigate_page", "mine"), False)])
+def test_names_of_a_page_leave_the_prompt_to_be_kept(functions: tuple[str, ...], shared: bool) -> None:
+    said = {"type": "object", "properties": {"path": {"type": "string", "enum": ["Home"]}}}
+    declared = tuple(msgspec.structs.replace(page(name), parameters=said) for name in functions)
+    call = Conversation(functions=declared)
+    assert agents.shared(call.state) is shared
 
 
 def test_a_call_without_its_page_is_answered_at_once() -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxbridge.services.voice.core.outputs import Message, ToolUse
 from voxbridge.services.voice.core.prompt import token_estimate
 from voxbridge.services.voice.core.prompt.prompt import (
     EARLIER_CHARACTERS,
@@ -26,6 +25,7 @@ from voxbridge.services.voice.core.prompt.prompt import (
 )
 from voxbridge.services.voice.core.state import NOTHING
 from voxbridge.shared.agents.model import Agent, ModelName
+from voxbridge.shared.language.conversation import Message, ToolUse
 
 
 @st.composite

@@ -22,7 +22,7 @@ class Sound(msgspec.Struct):
     """All of it was made."""
 
     over: bool = False
-    """It is not played any further."""
+    """True if it is not played any further."""
 
 
 class Page:

@@ -38,7 +38,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     lasts_ms: int = 300
     holds: bool = False
-    """It does not reach the end of `says` before the provider is killed or the user interrupts."""
+    """True if it does not reach the end of `says` before the provider is killed or the user interrupts."""
 
 
 class PageFunctionsSuite:

@@ -12,15 +12,14 @@ import pytest
 from tests.fakes import tls
 from tests.fakes.anthropic.server import CACHED_TOKENS, KEY, AnthropicServer, Block, End, Failure, Item, Raw, Status, Stop, Thought, Use
 from tests.voice.model_server import Fault
-from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
-from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
-from voxbridge.services.voice.providers.cascade import base
-from voxbridge.services.voice.providers.cascade.anthropic import MAX_TOKENS, PAUSES_LIMIT
-from voxbridge.services.voice.providers.cascade.base import ARGUMENTS_LIMIT, GO_ON, OPENING, RETRY_WAIT_S
 from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.language import base
+from voxbridge.shared.language.anthropic import MAX_TOKENS, PAUSES_LIMIT
+from voxbridge.shared.language.base import ARGUMENTS_LIMIT, GO_ON, OPENING, RETRY_WAIT_S
+from voxbridge.shared.language.conversation import Complete, Completed, Message, TextDelta, ToolRequested, ToolUse
 
 TIME = Function(name="current_time", description="The time.", parameters={"type": "object", "properties": {"place": {"type": "string"}}})
 ADD = Function(name="add", description="A sum.", parameters={"type": "object", "properties": {}})
@@ -131,17 +130,17 @@ async def test_a_result_that_was_cut_is_still_known_as_an_error(server: Anthropi
     assert server.bodies[0]["messages"][2]["content"][0]["is_error"]
 
 
-async def test_messages_of_one_side_in_a_row_are_one_and_the_user_begins_and_ends(server: AnthropicServer, models: Models) -> None:
+async def test_messages_in_a_row_are_texts_of_one_turn_and_the_user_begins_and_ends(server: AnthropicServer, models: Models) -> None:
     greeting, asked, more = Message(role="assistant", text="Hello."), Message(role="user", text="Tell"), Message(role="user", text="me.")
     said = (Message(role="assistant", text="Well,"), Message(role="assistant", text=" "), Message(role="assistant", text="no."))
     await written(models, ask(greeting, asked, more, *said))
     assert server.refused == []
-    assert [(message["role"], message["content"][0]["text"]) for message in server.bodies[0]["messages"]] == [
-        ("user", OPENING),
-        ("assistant", "Hello."),
-        ("user", "Tell me."),
-        ("assistant", "Well, no."),
-        ("user", GO_ON),
+    assert [(message["role"], [block["text"] for block in message["content"]]) for message in server.bodies[0]["messages"]] == [
+        ("user", [OPENING]),
+        ("assistant", ["Hello."]),
+        ("user", ["Tell", "me."]),
+        ("assistant", ["Well,", "no."]),
+        ("user", [GO_ON]),
     ]
 
 

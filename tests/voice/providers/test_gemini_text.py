@@ -12,15 +12,14 @@ import pytest
 from tests.fakes import tls
 from tests.fakes.gemini.text import KEY, UNSIGNED, Call, End, Finish, GeminiTextServer, Raw, Status, Thought
 from tests.voice.model_server import Fault
-from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
-from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
-from voxbridge.services.voice.providers.cascade import base
-from voxbridge.services.voice.providers.cascade.base import ARGUMENTS_LIMIT, GO_ON, OPENING
-from voxbridge.services.voice.providers.cascade.gemini import MAX_TOKENS
 from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.language import base
+from voxbridge.shared.language.base import ARGUMENTS_LIMIT, GO_ON, OPENING
+from voxbridge.shared.language.conversation import Complete, Completed, Message, TextDelta, ToolRequested, ToolUse
+from voxbridge.shared.language.gemini import MAX_TOKENS
 
 TIME = Function(name="current_time", description="The time.", parameters={"type": "object", "properties": {"place": {"type": "string"}}})
 ADD = Function(name="add", description="A sum.", parameters={"type": "object", "properties": {}})

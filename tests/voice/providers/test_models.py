@@ -22,16 +22,15 @@ from tests.fakes.anthropic.server import KEY as CLAUDE_KEY
 from tests.fakes.anthropic.server import AnthropicServer
 from tests.fakes.sse import Answer, Body, Request, SseServer
 from tests.voice.model_server import Fault, ModelServer, Raw, Status, call
-from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
-from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
-from voxbridge.services.voice.providers.cascade import base
 from voxbridge.services.voice.providers.cascade import models as models_module
-from voxbridge.services.voice.providers.cascade.base import ARGUMENTS_LIMIT, LanguageModel
 from voxbridge.services.voice.providers.cascade.models import TEXT_LIMIT, Models
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.audio.frames import OUTPUT_RATE
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.language import base
+from voxbridge.shared.language.base import ARGUMENTS_LIMIT, LanguageModel
+from voxbridge.shared.language.conversation import Complete, Completed, Message, TextDelta, ToolRequested, ToolUse
 from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 
 ASK = Complete(model="", messages=(Message(role="system", text="Be kind."), Message(role="user", text="Hi")), functions=())
@@ -201,6 +200,7 @@ async def test_a_cut_connection_is_an_endpoint_that_cannot_be_reached(server: Mo
     assert caught.value.code == Code.PROVIDER_UNAVAILABLE
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("part", ["llm", "tts"])
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_stream_that_stops_in_the_middle_is_a_failure_after_what_came(
@@ -412,9 +412,9 @@ async def test_only_vendors_with_a_key_are_loaded_ahead_and_the_rest_never(model
 
     def load(name: str) -> LanguageModel:
         loaded.append(name)
-        return models._own
+        return models._language._own
 
-    for name, later in models._later.items():
+    for name, later in models._language._later.items():
         monkeypatch.setattr(later, "_load", lambda _, name=name: load(name))
     await models.prepare()
     await models.prepare()

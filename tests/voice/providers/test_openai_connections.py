@@ -16,12 +16,12 @@ from tests.fakes import tls
 from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer
 from tests.fakes.openai.realtime_turns import Turn, tone
 from tests.voice.providers.openai_calls import SETUP, SPEECH, TIME, Call, calling, the_key
-from voxbridge.services.voice.core.outputs import Message, ToolUse
 from voxbridge.services.voice.core.provider_events import AgentAudio, AgentText, ModelTurnDone, ProviderInput
 from voxbridge.services.voice.providers.realtime.base import ConnectionLost, Setup
 from voxbridge.services.voice.providers.realtime.openai import model as openai_model
 from voxbridge.services.voice.providers.realtime.openai import payloads, responses, wire
 from voxbridge.services.voice.providers.realtime.openai.model import OpenAIRealtime
+from voxbridge.shared.language.conversation import Message, ToolUse
 
 
 @pytest.fixture

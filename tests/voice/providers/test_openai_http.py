@@ -8,12 +8,11 @@ import pytest
 
 from tests.fakes.openai.http import KEY, OpenAIServer, Use, tone
 from tests.fakes.openai.http_rules import CHAT, HEARING, SPEECH
-from voxbridge.services.voice.core.inputs import Completed, TextDelta, ToolRequested
-from voxbridge.services.voice.core.outputs import Complete, Message, ToolUse
 from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.language.conversation import Complete, Completed, Message, TextDelta, ToolRequested, ToolUse
 
 ADD = Function(name="add", description="A sum.", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
 

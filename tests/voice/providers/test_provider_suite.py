@@ -31,9 +31,9 @@ from tests.voice.providers.provider_suite import STORY, Limit, Provider, Provide
 from tests.voice.realtime_calls import BARGE_IN, asks
 from voxbridge.services.voice.core import capabilities
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
-from voxbridge.services.voice.providers.cascade import endpoints
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.language import endpoints
 
 pytestmark = pytest.mark.timeout(120)
 GEMINI_KEY: Final = "AIza-key-of-the-tests"

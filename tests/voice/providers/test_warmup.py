@@ -124,9 +124,9 @@ def test_only_what_is_an_agents_alone_may_be_kept(custom: str, declared: tuple[F
 
 async def test_a_server_that_is_not_the_installations_own_is_not_asked_to_keep_anything() -> None:
     models = Models(Config())
-    assert models._own._kept(shared=True) == {"keep_prompt": True}
-    assert models._own._kept(shared=False) is None
+    assert models._language._own._offer((), shared=True) == {"extra_body": {"keep_prompt": True}}
+    assert models._language._own._offer((), shared=False) == {"extra_body": None}
     await models.close()
     models = Models(Config(llm_url="http://127.0.0.1:9/v1"))
-    assert models._own._kept(shared=True) is None
+    assert "extra_body" not in models._language._own._offer((), shared=True)
     await models.close()

@@ -13,12 +13,12 @@ from tests.fakes.gemini.session import Session
 from tests.fakes.gemini.turns import Call, Turn
 from tests.voice.conftest import MakePage, Page, Workers
 from tests.voice.realtime_calls import UTTERANCE, a_turn, asked_in_text, asks, connected, restored, said, seeded_with
-from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.providers.realtime.base import ConnectionLost, Setup
 from voxbridge.services.voice.providers.realtime.gemini import connection as gemini_connection
 from voxbridge.services.voice.providers.realtime.gemini.connection import Gemini
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.language.conversation import Message
 
 pytestmark = pytest.mark.timeout(120)
 NATIVE: Final = "gemini-2.5-flash-native-audio-latest"

@@ -179,17 +179,21 @@ async def test_each_service_is_given_the_keys_that_it_works_with_and_no_other(tm
         tts_key=f"{SECRET}-TTS",
         vault_key_file=str(tmp_path / "vault.key"),
         admin_token_file=str(tmp_path / "admin.token"),
+        secrets_key_file=str(tmp_path / "secrets.key"),
         nats_url="nats://of:everybody@h",
         redis_url="redis://h",
     )
     given = await started(config, monkeypatch)
     holders = {name for name, env in given.items() if any(SECRET in value for value in env.values())}
-    assert holders == {"voice"}
-    assert {name for name, env in given.items() if f"{SECRET}-LLM" in env.values()} == {"voice"}
+    assert holders == {"voice", "knowledge"}
+    own = {name for name, value in given["knowledge"].items() if SECRET in value}
+    assert own == {"VOXBRIDGE_LLM_KEY"}, "the model reads passages for it"
+    assert {name for name, env in given.items() if f"{SECRET}-LLM" in env.values()} == {"voice", "knowledge"}
     assert {name for name, env in given.items() if "VOXBRIDGE_VAULT_KEY_FILE" in env} == {"voice"}
     assert {name for name, env in given.items() if "VOXBRIDGE_ADMIN_TOKEN_FILE" in env} == {"gateway"}
-    assert {name for name, env in given.items() if "VOXBRIDGE_REDIS_URL" in env} == {"voice", "gateway", "tools"}
-    assert {name for name, env in given.items() if "VOXBRIDGE_NATS_URL" in env} == {"voice", "gateway", "tools"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_SECRETS_KEY_FILE" in env} == {"tools"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_REDIS_URL" in env} == {"voice", "gateway", "tools", "knowledge", "awareness"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_NATS_URL" in env} == {"voice", "gateway", "tools", "knowledge", "awareness"}
 
 
 async def test_functions_that_use_keys_are_given_those_that_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from redis.asyncio import Redis
 
 from tests.ports import free_port
+from tests.stopped import stop
 from tests.tools.conftest import Executors
 from voxbridge.cli import cli
 from voxbridge.doctor import examination, machine
@@ -167,7 +168,7 @@ async def test_servers_that_say_nothing_cost_their_time_out_and_no_more(
     server, valkey = own_nats(), own_valkey()
     stopped = [pid for pid in (server.pid, valkey.pid) if pid is not None]
     for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
     try:
         async with asyncio.timeout(examination.BOUND_S + 2):
             findings = await examine(replace(config, nats_url=server.url, redis_url=valkey.url))

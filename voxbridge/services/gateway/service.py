@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
+from starlette.types import Scope
 
+from voxbridge.services.gateway.awareness.recorder import Recorder
 from voxbridge.services.gateway.calls.calls import Calls, Limits
+from voxbridge.services.gateway.calls.runs import Runs
 from voxbridge.services.gateway.core.state import Live
 from voxbridge.services.gateway.door.access import Access, Arrival
 from voxbridge.services.gateway.door.admission import Admission
@@ -26,9 +29,12 @@ from voxbridge.services.gateway.door.http_front import Front
 from voxbridge.services.gateway.door.origin_guard import Guard
 from voxbridge.services.gateway.door.transport import FIRST_LIMIT, Socket
 from voxbridge.services.gateway.metrics import Metrics
+from voxbridge.services.gateway.platform.platform import Platform
 from voxbridge.services.gateway.rest.app import application
+from voxbridge.services.gateway.rest.children import Children
 from voxbridge.services.gateway.rest.readiness import Readiness
 from voxbridge.services.gateway.rest.sessions import Sessions
+from voxbridge.services.gateway.vox.manner import Manner, VoxManner
 from voxbridge.services.gateway.vox.microphones import Microphones
 from voxbridge.services.gateway.vox.shell import Vox
 from voxbridge.shared.cancellation import ended
@@ -69,12 +75,16 @@ class Gateway(Service):
         self.admission = Admission(resources.config)
         self.metrics.admission = self.admission
         self.calls = Calls(self.log, resources.clock.now_us, Limits(self.admission.room_left, self.admission.account))
+        self.reports = Recorder(self.log, resources.clock.now_us, self.admission.room_left)
+        self.runs = Runs(self.log, resources.clock.now_us, resources.process_id)
         self.budget = Budget()
         self.unread = Budget()
         self.lobby = Lobby(resources.config, room=raise_descriptors())
         self.microphones = Microphones(resources.audio_nc, self.metrics)
         self.readiness = Readiness(resources, self.log, self.admission)
         self.sessions = Sessions(self.log, self.store, resources.clock)
+        self.children = Children(self)
+        self.platform = Platform(resources, self.admission, self.readiness.voices, self.background)
         self.connections: set[Vox] = set()
         self.draining = False
         self._trouble = -LEASE_MS / 1_000
@@ -110,8 +120,9 @@ class Gateway(Service):
         """Listen until drained."""
         config = self.resources.config
         await self.log.ensure_streams(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
-        ticking = [asyncio.create_task(work) for work in (self._tick(), self._say_alive(), self.admission.watch(self.log))]
+        ticking = [asyncio.create_task(work) for work in self._works()]
         self.background(self.sessions.ensure_index())
+        await self.children.answer(self.resources.micro)
         try:
             await self._server.serve()
         finally:
@@ -120,6 +131,10 @@ class Gateway(Service):
             await _guarded(self.store.gateway_gone(self.resources.process_id))
             await self.readiness.close()
             await self.calls.close()
+            await _guarded(self.platform.close())
+
+    def _works(self) -> tuple[Coroutine[Any, Any, None], ...]:
+        return self._tick(), self._say_alive(), self.admission.watch(self.log), self.platform.follow(), self.platform.count()
 
     async def drain(self) -> None:
         """Tell every client to connect again, wait for the log, and stop listening."""
@@ -142,9 +157,24 @@ class Gateway(Service):
 
     async def serve_socket(self, socket: Socket, came: Arrival, *, v1: bool) -> None:
         """Serve one accepted socket until it closes."""
+        await self._serve(socket, VoxManner(self.access, self.admission, came, v1=v1), self._next_name())
+
+    async def enter(self, scope: Scope, *, v1: bool) -> Callable[[Socket], Awaitable[None]]:
+        """Judge a handshake at `/session`; return what serves its socket. Raises the error that refuses it."""
+        name = self._next_name()
+        manner = await self.platform.enter(scope, v1=v1)
+
+        async def serve(socket: Socket) -> None:
+            await self._serve(socket, manner, name)
+
+        return serve
+
+    def _next_name(self) -> str:
         self._numbered += 1
-        name = f"{self.resources.process_id}-{self._numbered}"
-        connection = Vox(self, socket, came, sid=new_session_id(), name=name, v1=v1)
+        return f"{self.resources.process_id}-{self._numbered}"
+
+    async def _serve(self, socket: Socket, manner: Manner, name: str) -> None:
+        connection = Vox(self, socket, sid=new_session_id(), name=name, manner=manner)
         self.connections.add(connection)
         self.metrics.sockets += 1
         socket.attach(connection, self.budget)

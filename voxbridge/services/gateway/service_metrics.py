@@ -20,14 +20,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from voxbridge.shared.service.process import Figures, figures_subject
 
-SERVICES: Final = ("voice", "tools")
+SERVICES: Final = ("voice", "tools", "knowledge", "awareness")
 ANSWERS_S: Final = 0.25
 """Seconds to wait for answers: the number of processes is not known."""
 PROCESSES_LIMIT: Final = 64
 """Processes of one service whose figures are shown; further answers are dropped."""
 FIGURES_LIMIT: Final = 64
 """Figures taken of one process."""
-_COUNTERS: Final = frozenset({"taken", "refused", "events_appended", "events_unreadable"})
+_COUNTERS: Final = frozenset({"asked", "taken", "refused", "events_appended", "events_unreadable"})
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 _log = logging.getLogger(__name__)

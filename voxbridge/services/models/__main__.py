@@ -25,6 +25,10 @@ def main() -> None:
         sys.exit(error.message)
     # As in `llama`, but for the threads of Whisper.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    # A router is trained and asked in one thread: OpenBLAS's others spin beside the engines and gain nothing at its sizes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Texts are embedded in one thread, at a low priority; the library's own threads would have a call's.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Imported after `home.take()`: these imports take a second, and engines of a dead service wait only seconds for a successor.
     import uvicorn
 

@@ -29,6 +29,7 @@ class _State(Collector):
         inside = GaugeMetricFamily("voxbridge_model_requests", "Requests at work and waiting.", labels=["role"])
         for role, line in self._engines.lines.items():
             inside.add_metric([role], line.inside)
+        inside.add_metric(["background"], self._engines.background.line.inside)
         return [ready, inside]
 
 

@@ -20,13 +20,15 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from voxbridge.services.models import metrics
-from voxbridge.services.models.api import chat, errors
+from voxbridge.services.models.api import chat, embeddings, errors
 from voxbridge.services.models.api.bodies import ChatRequest, SpeechRequest
 from voxbridge.services.models.api.guard import HostGuard
+from voxbridge.services.models.api.router_files import RouterFiles
 from voxbridge.services.models.api.routers import Routers
 from voxbridge.services.models.engines import audio
 from voxbridge.services.models.engines.engines import Engines
 from voxbridge.services.models.processes.home import Home
+from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -66,12 +68,11 @@ def create(config: Config, home: Home) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         bringing_up = asyncio.create_task(engines.run(), name="bring-up")
+        reading = asyncio.create_task(engines.readings.run(), name="readings")
         try:
             yield
         finally:
-            bringing_up.cancel()
-            with suppress(asyncio.CancelledError):
-                await bringing_up
+            await ended(bringing_up, reading)
             await engines.close()
 
     app = FastAPI(title="Voxbridge models", version="1", lifespan=lifespan, description=__doc__)
@@ -83,7 +84,8 @@ def create(config: Config, home: Home) -> FastAPI:
     _add_health(app, engines, meters)
     _add_ears(app, engines, meters)
     _add_mouth(app, engines, meters)
-    _add_chat(app, engines, meters)
+    _add_chat(app, engines, meters, Routers(RouterFiles(home.routers)))
+    embeddings.add_to(app, engines.lines["embedding"], config.embeddings_table)
     return app
 
 
@@ -195,20 +197,19 @@ def _add_mouth(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
         return StreamingResponse(rest(), media_type="audio/pcm", headers={"X-Sample-Rate": str(audio.SPEECH_RATE)})
 
 
-def _add_chat(app: FastAPI, engines: Engines, meters: metrics.Meters) -> None:
-    known = Routers()
-
+def _add_chat(app: FastAPI, engines: Engines, meters: metrics.Meters, known: Routers) -> None:
     @app.post("/v1/chat/completions", tags=["chat"], response_class=JSONResponse)
     async def completions(request: Request, body: ChatRequest) -> Response:
         """The next message of a conversation: words, one tool call, or JSON that fits a schema."""
         engines.named("llm", body.model)
         router = await known.of(body.offered())
-        answer, stack = chat.Answer(engines.llm, body, chat.plan(body, engines.by_role("llm").call_bias, router)), AsyncExitStack()
+        made, stack = chat.plan(body, engines.by_role("llm").call_bias, router), AsyncExitStack()
+        answer = chat.Answer(engines.llm, body, made, engines.readings)
         deadline = time.monotonic() + TIMEOUT_S["llm"]
 
         async def begin() -> dict[str, Any] | None:
-            await stack.enter_async_context(engines.lines["llm"].enter())
-            await stack.enter_async_context(meters.measure("llm"))
+            await stack.enter_async_context((engines.background.line if body.background else engines.lines["llm"]).enter())
+            await stack.enter_async_context(meters.measure("background" if body.background else "llm"))
             stack.push_async_callback(answer.close)
             await answer.begin()
             return None if body.stream else await answer.whole()

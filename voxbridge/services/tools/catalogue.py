@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from zlib import crc32
 
 import msgspec
 from nats.micro.request import Request
 
 from voxbridge.services.tools.registry import Tool
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import PACKS_FIGURE, Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 
@@ -25,6 +26,7 @@ class Catalogue(Mapping[str, Tool]):
         self._sets: dict[str, Mapping[str, Tool]] = {"": dict(built_in)}
         self._tools: dict[str, Tool] = dict(built_in)
         self._changed = asyncio.Event()
+        self._away: dict[str, str] = {}
         self.version = 1
 
     def __getitem__(self, name: str) -> Tool:
@@ -36,6 +38,11 @@ class Catalogue(Mapping[str, Tool]):
     def __len__(self) -> int:
         return len(self._tools)
 
+    def figures(self) -> Mapping[str, float]:
+        """Return how many functions there are, and a check sum of those of the packs: executors of one installation have the same."""
+        packs = sorted((tool.name, tool.definition) for tool in self._sets[""].values())
+        return {"functions": len(self), PACKS_FIGURE: crc32(msgspec.json.encode(packs))}
+
     def cards(self) -> list[Function]:
         """Return the entries for people and models, in the order of the sets."""
         return [tool.card() for tool in self._tools.values()]
@@ -43,6 +50,16 @@ class Catalogue(Mapping[str, Tool]):
     async def answer(self, request: Request) -> None:
         """Answer `vx.svc.tools.list`: the functions as JSON."""
         await request.respond(msgspec.json.encode(self.cards()))
+
+    def explain(self, prefix: str, why: str) -> None:
+        """Have `why` told of functions whose names begin with `prefix` and that are not there; an empty text takes that back."""
+        self._away.pop(prefix, None)
+        if why:
+            self._away[prefix] = why
+
+    def why_not(self, name: str) -> str:
+        """Return what to tell of a function that is not there; empty where nothing is known of it."""
+        return next((why for prefix, why in self._away.items() if name.casefold().startswith(prefix.casefold())), "")
 
     def replace(self, source: str, tools: Iterable[Tool]) -> None:
         """Put these tools in place of those that `source` offered before; none of them takes a source out.

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # avoids these imports when a pack is loaded
-    from voxbridge.services.tools.core.tasks import OpenTask
     from voxbridge.services.tools.projection import Notes
     from voxbridge.services.tools.runs.document import Document
     from voxbridge.services.tools.runs.draft import Past
     from voxbridge.services.tools.runs.inputs import Kind
     from voxbridge.shared import events
     from voxbridge.shared.agents.functions import Function
+    from voxbridge.shared.agents.tasks import OpenTasks
+    from voxbridge.shared.child_sessions import Card, Put
+    from voxbridge.shared.errors import VoxbridgeError
     from voxbridge.shared.events.tools import ApprovalStanding
     from voxbridge.shared.fetch import Fetcher
+    from voxbridge.shared.knowledge import Asks
     from voxbridge.shared.store.store import Store
     from voxbridge.shared.workspace import Workspace
 
@@ -31,11 +34,34 @@ class InChild(Protocol):
         """
 
 
+class ChildSessions(Protocol):
+    """Sessions of agents that a function may ask for (`voxbridge.services.tools.session.child_sessions`)."""
+
+    async def cards(self) -> tuple[Card, ...]:
+        """Return the agents of the installation. Raises `UNAVAILABLE`."""
+
+    async def answer(self, put: Put, calls: Callable[[str, int], Awaitable[None]]) -> str:
+        """Put a text into a child session, and return what it answers; `calls` is told of the functions that it calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """The outcome of an undo: ids of the calls that were taken back, the newest first, with what each undo says; and the error that kept
+    it from going on."""
+
+    calls: tuple[str, ...] = ()
+    spoken: tuple[str, ...] = ()
+    error: VoxbridgeError | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """The context passed to a function with a parameter annotated `Context`. `now` is the time this attempt began, in µs (Unix clock)."""
 
     account: str
+    allowed: Collection[str] | None
+    """Functions that the caller may call, where the call makes a macro; None stands for all."""
+
     sid: str
     call_id: str
     attempt: int
@@ -48,6 +74,9 @@ class Context:
     playbooks_dir: Path
     """Folder of the installation's playbooks."""
 
+    tours_dir: Path
+    """Folder of the installation's guided tours."""
+
     emit: Callable[[events.Event], Awaitable[None]]
     """Record an event (of voxbridge/shared/events/tools.py). Returns once the log has it; raises `CANCELLED` when the call is over."""
 
@@ -57,17 +86,27 @@ class Context:
     in_child: InChild
     """Run a worker in a process that is killed at its timeout."""
 
+    knowledge: Asks
+    """Ask the knowledge service."""
+
+    children: ChildSessions
+    """Ask agents that work in sessions of their own."""
+
     fetcher: Fetcher
     """Fetch URLs that a model, a user or a page named."""
 
     catalogue: Callable[[], Sequence[Function]]
     """Return all functions of the installation."""
 
-    tasks: Callable[[], Sequence[OpenTask]]
-    """Return the tasks of the session that are not over, the caller's own left out."""
+    tasks: Callable[[], Awaitable[OpenTasks]]
+    """Return the tasks of the session that are not over, the caller's own left out, and those of the account's other sessions, as far as
+    they could be read."""
 
-    cancel_task: Callable[[str], Awaitable[None]]
-    """Cancel a task of the session, because the user said so. Returns once the log has it."""
+    cancel_task: Callable[[str, str], Awaitable[None]]
+    """Cancel a task, because the user said so, by its id and its session; empty: this one. Returns once the log has it."""
+
+    undo: Callable[[str], Awaitable[Undone]]
+    """Take back what the named call did, or the last one of the account that can be taken back. Returns once the log has it."""
 
     keep: Callable[[events.Event], Awaitable[None]]
     """Record an event in the account's own log, which has no age. Returns once the log has it."""

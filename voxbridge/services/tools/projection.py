@@ -17,7 +17,7 @@ from nats.js.api import Header
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Unavailable
-from voxbridge.shared.events.tools import NoteRemembered
+from voxbridge.shared.events.tools import NoteForgotten, NoteRemembered
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Note, Store
 
@@ -48,12 +48,23 @@ class Notes:
             self.stale = True
             _log.warning("a note waits for Valkey: %s", error.message)
 
+    async def forget(self, account: str, note_id: str, *, ts: int) -> None:
+        """Take a note back, at `ts` (µs): in the account's log, once, and in Valkey, as `add` does. Raises as `add`."""
+        await self._state(account, NoteForgotten(note_id=note_id, account=account), f"{note_id}.forgotten", ts)
+        try:
+            await self._store.forget_notes([(account, note_id)])
+        except Unavailable as error:
+            self.stale = True
+            _log.warning("a note that was taken back waits for Valkey: %s", error.message)
+
     async def _remember(self, account: str, note: Note) -> None:
+        await self._state(account, NoteRemembered(note_id=note.note_id, account=account, text=note.text), note.note_id, note.ts)
+
+    async def _state(self, account: str, event: NoteRemembered | NoteForgotten, mark: str, ts: int) -> None:
         log_id = subjects.account_log(account)
-        event = NoteRemembered(note_id=note.note_id, account=account, text=note.text)
-        event_id = f"{log_id}.{subjects.FACTS}.{note.note_id}"
-        payload = events.encode(event, event_id=event_id, sid=log_id, ts=note.ts, cause=None)
-        place = subjects.event_subject(log_id, subjects.FACTS, visible=False, event_type=_TYPE)
+        event_id = f"{log_id}.{subjects.FACTS}.{mark}"
+        payload = events.encode(event, event_id=event_id, sid=log_id, ts=ts, cause=None)
+        place = subjects.event_subject(log_id, subjects.FACTS, visible=False, event_type=events.kind_of(event).name)
         for patience_s in _ACK_S:
             try:
                 await self._log.js.publish(place, payload, timeout=patience_s, headers={Header.MSG_ID.value: event_id})
@@ -84,14 +95,21 @@ class Notes:
         """
         async with self._making:
             found: set[str] = set()
+            forgotten: set[tuple[str, str]] = set()
+            async for recorded in self._log.read_all(subjects.ACCOUNTS, writer=subjects.FACTS, visibility="i", topic="note.forgotten"):
+                if isinstance(recorded.event, NoteForgotten):
+                    forgotten.add((recorded.event.account, recorded.event.note_id))
             for logs, writer in (("*", "tools"), (subjects.ACCOUNTS, "tools"), (subjects.ACCOUNTS, subjects.FACTS)):
                 async for recorded in self._log.read_all(logs, writer=writer, visibility="i", topic=_TYPE, imported=False):
-                    if isinstance(recorded.event, NoteRemembered):
-                        note = Note(note_id=recorded.event.note_id, text=recorded.event.text, ts=recorded.ts)
-                        await self._store.add_note(recorded.event.account, note)
+                    event = recorded.event
+                    if isinstance(event, NoteRemembered) and (event.account, event.note_id) not in forgotten:
+                        note = Note(note_id=event.note_id, text=event.text, ts=recorded.ts)
+                        await self._store.add_note(event.account, note)
                         found.add(note.note_id)
             erased = {recorded.sid async for recorded in self._log.read_all("*", writer="operator", topic="session.erased")}
             if erased:
                 await self._store.forget_notes(await self._store.notes_from(erased))
+            if forgotten:  # one may have been taken back by another process while they were read
+                await self._store.forget_notes(sorted(forgotten))
             self.stale = False
             return len(found)

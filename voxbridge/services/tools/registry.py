@@ -10,18 +10,18 @@ import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import entry_points
-from typing import Annotated, Any, Final, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Final, TypedDict, TypeVar, Unpack, cast, get_type_hints
 
 import msgspec
 from docstring_parser import parse
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Alarm, Mode
-from voxbridge.shared.agents.functions import Approval, Effect, Function
+from voxbridge.shared.agents.functions import Approval, Effect, Function, without_page
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 BUILT_IN: Final = (
@@ -37,7 +37,10 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.codegen.functions",
     "voxbridge.services.tools.packs.device.functions",
     "voxbridge.services.tools.packs.playbooks.functions",
+    "voxbridge.services.tools.packs.knowledge.functions",
+    "voxbridge.services.tools.packs.agents.functions",
     "voxbridge.services.tools.packs.projects.functions",
+    "voxbridge.services.tools.packs.tours.functions",
     "voxbridge.services.tools.packs.utilities.functions.documents",
     "voxbridge.services.tools.packs.utilities.functions.encoded",
     "voxbridge.services.tools.packs.utilities.functions.files",
@@ -51,6 +54,9 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _QUOTED: Final = re.compile(r"field `(?P<name>[^`]*)`")
 _F = TypeVar("_F", bound=Callable[..., Any])
+Undo = Callable[[Mapping[str, Any], Context], Awaitable[str]]
+"""Takes back what a call did, by what that left for it (`Reversible.undo`); returns what to tell the user."""
+
 MEMORY_MB: Final = 256
 """Default memory of an isolated function, in MiB."""
 
@@ -62,6 +68,15 @@ class Isolation:
 
     memory_mb: int = MEMORY_MB
     cpu_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Marks an argument that may be left out, in its `Annotated`: the installation's own model, which is small, may write a value of this
+    type for it, or none at all (`Local(None)`). A model that is not able to write an argument makes one up. All other callers are told
+    the argument as it is."""
+
+    type: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +92,8 @@ class Declaration:
     listed: bool = True
     worker: bool = False
     browser: bool = False
+    outlives: bool = False
+    undo: Undo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +115,10 @@ class Tool:
     category: str = ""
     listed: bool = True
     utterances: tuple[str, ...] = ()
+    local: dict[str, Any] | None = None
     browser: bool = False
+    outlives: bool = False
+    undo: Undo | None = None
 
     @property
     def definition(self) -> str:
@@ -132,7 +152,17 @@ class Tool:
             category=self.category,
             listed=self.listed,
             utterances=self.utterances,
+            undo=self.undo is not None,
+            local=self.local,
         )
+
+
+class More(TypedDict, total=False):
+    """The rarer arguments of `@function`: is it `listed` for models, does its task outlive the session, and how is it taken back."""
+
+    listed: bool
+    outlives: bool
+    undo: Undo
 
 
 def function(
@@ -143,15 +173,17 @@ def function(
     isolated: bool | Isolation = False,
     effect: Effect = "write",
     approval: Approval | None = None,
-    listed: bool = True,
+    **more: Unpack[More],
 ) -> Callable[[_F], _F]:
     """Declare a function of a pack.
 
-    `kind="async"` answers the call at once: a function that returns an `Alarm` speaks when it is due, and survives a crash; any other runs
-    on as a task. `kind="browser"` declares a function that the page of a session answers; it has no body, and an executor answers a call
-    of it with `UNAVAILABLE`. `idempotent` says that running it twice does no harm, so it is repeated after a crash; the default is True
-    for a function that only reads. `isolated` runs a plain function in a process that is killed at its timeout, on cancellation, and
-    beyond its limits of memory and processor time.
+    `kind="async"` answers the call at once: a function that returns an `Alarm` speaks when it is due, and survives a crash; any other
+    runs on as a task. `kind="browser"` declares a function that the page of a session answers; it has no body, and an executor answers a
+    call of it with `UNAVAILABLE`. `idempotent` says that running it twice does no harm, so it is repeated after a crash; the default is
+    True for a function that only reads. `outlives` says that the end of the session does not end the task: how it ended is told in the
+    account's next session, if it was not told before. `isolated` runs a plain function in a process that is killed at its timeout, on
+    cancellation, and beyond its limits of memory and processor time. `undo` takes back what a call did that returned a `Reversible`, or
+    that set an alarm: it may be begun again after a crash, and raises where that is not possible any more.
 
     `effect` says what a call does to the world; a function that declares none is taken to write. `approval` says when a person must approve
     a call: by default each time for a destructive function, else never. One that is not `listed` is offered only to agents whose file
@@ -162,6 +194,12 @@ def function(
     """
     if kind not in ("server", "async", "browser"):
         raise ValueError(f"kind is 'server', 'async' or 'browser', not {kind!r}")
+    outlives = more.get("outlives", False)
+    if outlives and kind != "async":
+        raise ValueError("only an async function outlives its session")
+    undo = more.get("undo")
+    if undo is not None and effect == "read":
+        raise ValueError("a function that only reads has nothing to take back")
     isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
     if isolation is not None and (isolation.memory_mb < 1 or isolation.cpu_s < 0):
         raise ValueError("an isolated function may have 1 MiB of memory or more, and 0 s of processor time or more")
@@ -172,8 +210,10 @@ def function(
         isolation=isolation,
         effect=effect,
         approval=approval,
-        listed=listed,
+        listed=more.get("listed", True),
         browser=kind == "browser",
+        outlives=outlives,
+        undo=undo,
     )
 
     def declare(function: _F) -> _F:
@@ -214,8 +254,8 @@ def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
     for pack in packs:
         try:
             module = importlib.import_module(pack)
-        except ImportError as error:
-            raise _unusable(pack, f"it cannot be imported: {error}") from error
+        except Exception as error:
+            raise _unusable(pack, f"it cannot be imported: {type(error).__name__}: {error}") from error
         found = [
             value
             for value in vars(module).values()
@@ -251,6 +291,7 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
     told = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in doc.params}
     hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
+    local: list[Any] = []
     context_parameter = ""
     for parameter in inspect.signature(function).parameters.values():
         hint = hints.get(parameter.name)
@@ -259,9 +300,13 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
             continue
         if hint is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise _unusable(name, f"the parameter {parameter.name} has no type")
-        if told.get(parameter.name):
-            hint = Annotated[hint, msgspec.Meta(description=told[parameter.name])]
-        fields.append((parameter.name, hint) if parameter.default is parameter.empty else (parameter.name, hint, parameter.default))
+        field = _field(parameter, hint, told.get(parameter.name, ""))
+        fields.append(field)
+        marked = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Local)), None)
+        if marked is not None and parameter.default is parameter.empty:
+            raise _unusable(name, f"the parameter {parameter.name} cannot be left out, so the local model is told of it as it is")
+        if marked is None or marked.type is not None:
+            local.append(field if marked is None else _field(parameter, marked.type, told.get(parameter.name, "")))
     arguments = msgspec.defstruct(name, fields, forbid_unknown_fields=True, kw_only=True, frozen=True)
     description = " ".join(part.strip() for part in (doc.short_description, doc.long_description) if part)
     mode: Mode = "call" if not declaration.task else "alarm" if hints.get("return") is Alarm else "task"
@@ -288,19 +333,25 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
         approval=declaration.approval or ("always" if declaration.effect == "destructive" else "never"),
         category=_folder(function.__module__),
         listed=declaration.listed,
+        local=None if local == fields else _schema(msgspec.defstruct(name, local, forbid_unknown_fields=True, kw_only=True)),
         utterances=tuple(line.strip() for example in doc.examples for line in (example.description or "").splitlines() if line.strip()),
         browser=declaration.browser,
+        outlives=declaration.outlives,
+        undo=declaration.undo,
     )
+
+
+def _field(parameter: inspect.Parameter, hint: Any, description: str) -> tuple[Any, ...]:
+    """Return an argument as a field of a struct."""
+    typed = Annotated[hint, msgspec.Meta(description=description)] if description else hint
+    return (parameter.name, typed) if parameter.default is parameter.empty else (parameter.name, typed, parameter.default)
 
 
 def _without_page(name: str) -> Callable[..., Any]:
     """Return what an executor runs for a function of the page: a call that comes to it has no page to answer it."""
 
     async def refuse(**_arguments: Any) -> None:
-        message = (
-            f"{name} is answered by the user's page, and no page that can answer it is connected. Call it in a session of such a page."
-        )
-        raise VoxbridgeError(Code.UNAVAILABLE, message)
+        raise VoxbridgeError(Code.UNAVAILABLE, without_page(name))
 
     return refuse
 

@@ -1,15 +1,14 @@
 """The tool executor: takes calls from the log and runs their functions.
 
-Performs the outputs of a session's step and feeds the results back as inputs. Owns the sessions held in memory and the timers. Does not own
-the rules (`core`), the order of recording (`session`), the messages (`intake`) nor the running (`effects`). A crash loses what ran; another
-process gets its calls, folds their sessions, and continues by the rules of `core`.
+Performs the outputs of a session's step and feeds the results back as inputs. Owns the timers. Does not own the rules (`core`), the order
+of recording (`session`), the sessions in memory (`sessions`), the messages (`intake`) nor the running (`effects`). A crash loses what ran;
+another process gets its calls, folds their sessions, and continues by the rules of `core`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,34 +18,48 @@ from nats.aio.msg import Msg
 from nats.micro.service import Service as Micro
 
 from voxbridge.services.tools.catalogue import Catalogue
-from voxbridge.services.tools.core import approvals
-from voxbridge.services.tools.core.inputs import Accepted, Fact, Input, Raised, Rejected, TimerFired
-from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Grant, Resolve, SetTimer, StartEffect
+from voxbridge.services.tools.core.inputs import (
+    Accepted,
+    Raised,
+    Rejected,
+    TimerFired,
+)
+from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Resolve, SetTimer, StartEffect
 from voxbridge.services.tools.core.state import Call, Running
+from voxbridge.services.tools.core.step import Decision, concerned
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.mcp.client import McpServers
 from voxbridge.services.tools.packs.device import endpoint
 from voxbridge.services.tools.projection import Notes
 from voxbridge.services.tools.registry import load, named, prepare
 from voxbridge.services.tools.session import standing
+from voxbridge.services.tools.session.accounts import Accounts, ForAccount
+from voxbridge.services.tools.session.child_sessions import ChildSessions
 from voxbridge.services.tools.session.contexts import Facilities, context_of, fact
+from voxbridge.services.tools.session.customers import Customers
 from voxbridge.services.tools.session.decisions import Decisions
 from voxbridge.services.tools.session.effects import RUNNING_LIMIT, Effects, Key, Outcome
 from voxbridge.services.tools.session.handover import Handover
 from voxbridge.services.tools.session.intake import ACK_WAIT_S, Intake
 from voxbridge.services.tools.session.library import Library
 from voxbridge.services.tools.session.lookup import runnable
+from voxbridge.services.tools.session.names import Names
 from voxbridge.services.tools.session.session import WRITER, Session
-from voxbridge.shared import events
+from voxbridge.services.tools.session.sessions import Sessions
+from voxbridge.services.tools.session.undoing import Undoing
+from voxbridge.services.tools.session.unwanted import Unwanted
+from voxbridge.shared import events, things
+from voxbridge.shared.agents.tasks import SUBJECT
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
-from voxbridge.shared.events.gateway import ApprovalClicked, ToolRequested
-from voxbridge.shared.events.tools import ApprovalStanding
-from voxbridge.shared.events.voice import ApprovalAnswered, Failure, SessionEnded, ToolCalled
+from voxbridge.shared.events.gateway import ToolRequested
+from voxbridge.shared.events.voice import Failure, SessionEnded, TasksWanted, ToolCalled
 from voxbridge.shared.fetch import Fetcher
+from voxbridge.shared.knowledge import asking
 from voxbridge.shared.log import reader
+from voxbridge.shared.platform import checking
 from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.journal import LogInput
@@ -60,8 +73,10 @@ LIVE: Final = (
 )
 """Subjects of events that concern open calls. Two of them are those that a voice worker of the first release uses."""
 
-_DECIDING: Final = (ApprovalAnswered, ApprovalClicked)
-_STOPPING: Final = ("tool.cancelled", "session.ended", "approval.answered", "approval.clicked", "task.cancel_requested")
+_STOPPING: Final = (
+    *("tool.cancelled", "session.ended", "approval.answered", "approval.clicked", "task.cancel_requested"),
+    *("run.answered", "run.answer_received"),
+)
 AGAIN_S: Final = 1.0
 """Seconds after which a call is delivered again when the log was unavailable."""
 
@@ -71,8 +86,6 @@ HELD_LIMIT: Final = 4_096
 HANDED_OVER_LIMIT: Final = 256
 """Functions beyond `RUNNING_LIMIT` that a process runs because others hand them over."""
 
-SESSIONS_KEPT: Final = 1_024
-RECORD_TRIES: Final = 8
 LOOK_AFTER_S: Final = 5.0
 _IDLE_S: Final = 0.6
 _STOP_S: Final = 0.25
@@ -88,24 +101,30 @@ class ToolService(Service):
     def __init__(self, resources: Resources, packs: Sequence[str]) -> None:
         self._nc = resources.events_nc
         self._clock = resources.clock
-        self._process_id = resources.process_id
         self._packs = packs
         self._tools = Catalogue(load(packs, timeout_s=resources.config.tool_timeout_s))
         self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
         self._playbooks_dir = resources.config.playbooks_dir
+        self._tours_dir = resources.config.tours_dir
         self._workspace = Workspace(resources.config.workspace_paths, make=not resources.config.workspace_dirs)
         self._children = Children(self._tools)
+        self._children_asked = ChildSessions(self._nc, self._log)
         self._mcp = McpServers.from_file(self._tools, resources.config.mcp_file)
         self._fetcher = Fetcher(resources.config.fetch_hosts)
         self._effects = Effects(self._ended, self._children)
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
-        self._opened = 0
         self._intake = Intake(self._log, self._take, process_id=resources.process_id)
+        self._sessions = Sessions(
+            self._log, self._clock, self._intake, process_id=resources.process_id, decide=self._decide, perform=self._perform
+        )
+        self._accounts = Accounts(self._sessions)
         self._handover = Handover(self._log, self._intake, process_id=resources.process_id, room=self._room_for_others)
+        self._unwanted = Unwanted(self._log, self._intake, self._sessions, self._accounts, process_id=resources.process_id)
+        self._undoing = Undoing(self._log, self._tools, lambda: self._accounts)
         self._library = Library(self._log, resources.config.workflows_dir)
-        self._decisions = Decisions(self._log, self._tools, self._library)
+        self._customers = Customers.of(resources.config, resources.redis, self._log)
+        self._decisions = Decisions(self._log, self._tools, self._library, self._accounts.count, self._customers)
         self._timers = Timers[Key](self._fire)
         self._doing = Tasks[None]("the tool executor")
         self._handling = 0
@@ -120,28 +139,38 @@ class ToolService(Service):
 
     def stats(self) -> Mapping[str, float]:
         """Return counts: effects that run, calls that are open, sessions, calls taken, handed over and refused, and children."""
-        return {
-            "running": len(self._effects),
-            "open": len(self._intake),
-            "sessions": len(self._sessions),
-            "taken": self._intake.taken,
-            "handed_over": self._handover.given,
-            "refused": self._intake.refused,
-            "children": len(self._children),
-        }
+        return (
+            {
+                "running": len(self._effects),
+                "open": len(self._intake),
+                "sessions": len(self._sessions),
+                "taken": self._intake.taken,
+                "handed_over": self._handover.given,
+                "refused": self._intake.refused,
+                "children": len(self._children),
+            }
+            | dict(self._tools.figures())
+            | dict(self._mcp.figures())
+        )
 
     async def prepare(self, *, retention_days: int, recording: Recording | None = None, replicas: int = 0) -> None:
         """Create the service's streams and consumer in NATS, and subscribe."""
         await self._log.ensure_streams(retention_days=retention_days, recording=recording, replicas=replicas)
         await self._intake.ensure()
         await self._handover.start()
+        await self._unwanted.start()
         for subject in LIVE:
             await self._nc.subscribe(subject, cb=self._live)
 
     async def answer(self, micro: Micro) -> None:
-        """Answer `vx.svc.tools.list`, `vx.svc.tools.mcp` and `vx.svc.tools.thermal`."""
+        """Answer `vx.svc.tools.list`, `vx.svc.tools.mcp`, `vx.svc.tools.thermal`, `vx.svc.tools.tasks`, `vx.svc.tools.names` and
+        `vx.svc.tools.handlers`."""
         await micro.add_endpoint(name="list", subject="vx.svc.tools.list", handler=self._tools.answer)
         await micro.add_endpoint(name="mcp", subject="vx.svc.tools.mcp", handler=self._mcp.answer)
+        await micro.add_endpoint(name="tasks", subject=SUBJECT, handler=self._accounts.answer)
+        await micro.add_endpoint(name="handlers", subject=checking.SUBJECT, handler=self._customers.answer)
+        names = Names(self._library, asking(self._nc))
+        await micro.add_endpoint(name="names", subject=things.SUBJECT, handler=names.answer)
         await micro.add_endpoint(name="thermal", subject=endpoint.SUBJECT, handler=endpoint.answer)
 
     async def serve(self) -> None:
@@ -156,6 +185,7 @@ class ToolService(Service):
             await ended(*beside)
             self._effects.close()
             await self._children.stop()
+            await self._customers.close()
             self._drained.set()
 
     async def drain(self) -> None:
@@ -191,11 +221,16 @@ class ToolService(Service):
                 await self._intake.give_back(sid, seq)
             elif isinstance(recorded.event, SessionEnded) and await self._never_called(sid):
                 await self._intake.done(sid, seq)
-            elif isinstance(recorded.event, _DECIDING) and await self._concerns_another(sid, recorded.event):
+            elif isinstance(recorded.event, Decision) and await self._concerns_another(sid, recorded.event):
                 await self._intake.give_back(sid, seq, after_s=AGAIN_S)
+            elif isinstance(recorded.event, TasksWanted):
+                await self._accounts.recall(self.session(sid), recorded.event)
+                await self._intake.done(sid, seq)
             else:
-                await self._decisions.learn(recorded.event)
+                await self._decisions.learn(sid, recorded.event)
                 await self.session(sid).take(LogInput(recorded))
+                if (counted := self._decisions.taken(recorded.event)) is not None:
+                    await self._accounts.uncount(counted.account, sid, counted.call_id)
         except VoxbridgeError as error:
             _log.warning("session %s: %s waits: %s", sid, recorded.type, error.message)
             if error.retryable or isinstance(error, Conflict):
@@ -214,43 +249,28 @@ class ToolService(Service):
         if reader.type_of(message) not in _STOPPING:
             return
         recorded = reader.decode(message)
+        if isinstance(recorded.event, SessionEnded):
+            self._customers.ended(recorded.sid)
         here = self._intake.holds_any(recorded.sid) and not self._intake.holds(recorded.sid, recorded.seq)
-        if here and not self._stopping.is_set():
-            self._do(self._record(self.session(recorded.sid), LogInput(recorded)))
+        if here and not self._stopping.is_set() and not isinstance(recorded.event, events.Unreadable):
+            self._do(self._sessions.record(self.session(recorded.sid), LogInput(recorded)))
 
     async def _never_called(self, sid: str) -> bool:
         """Tell whether no function was ever called in a session. Most sessions end like that, and nothing need be logged."""
-        return sid not in self._sessions and not (await self._log.position(sid, WRITER))[0]
+        return self._sessions.held(sid) is None and not (await self._log.position(sid, WRITER))[0]
 
-    async def _concerns_another(self, sid: str, event: ApprovalAnswered | ApprovalClicked) -> bool:
+    async def _concerns_another(self, sid: str, event: Decision) -> bool:
         """Tell whether another process has the call that is decided upon: that one is to run it, and hears the decision too."""
         session = self.session(sid)
         await session.opened()
-        call = approvals.call_of(session.state, event.approval_id)
+        call = concerned(session.state, event)
         return call is not None and not self._intake.holds(sid, call.seq) and await self._intake.held_elsewhere(sid, call.seq)
 
     # --- sessions ---
 
     def session(self, sid: str) -> Session:
         """Return the session of this id in this process; open it at its first input."""
-        session = self._sessions.get(sid)
-        if session is None:
-            self._opened += 1
-            stem = f"{self._process_id}-{self._opened}"
-            session = Session(self._log, sid, stem=stem, clock=self._clock, decide=self._decide, perform=self._perform)
-            self._sessions[sid] = session
-            self._forget_idle(sid)
-        self._sessions.move_to_end(sid)
-        return session
-
-    def _forget_idle(self, keep: str) -> None:
-        if len(self._sessions) <= SESSIONS_KEPT:
-            return
-        for sid, session in self._sessions.items():
-            if sid != keep and not session.busy and not self._intake.holds_any(sid):
-                del self._sessions[sid]
-                self._do(session.close())
-                return
+        return self._sessions.of(sid)
 
     def _decide(self, wanted: Resolve) -> Accepted | Rejected | None:
         if self._stopping.is_set():  # a run's next step is its successor's
@@ -266,14 +286,10 @@ class ToolService(Service):
             self._timers.set((session.sid, output.call_id), (output.at - self._clock.now_us()) / 1_000_000)
         elif isinstance(output, CancelTimer):
             self._timers.cancel((session.sid, output.call_id))
-        elif isinstance(output, Grant):
-            await self._grant(output)
+        elif isinstance(output, ForAccount):
+            await self._accounts.perform(session, output)
         elif isinstance(output, Done):
             await self._intake.done(session.sid, output.seq)
-
-    async def _grant(self, grant: Grant) -> None:
-        event = ApprovalStanding(name=grant.name, arguments=grant.arguments, definition=grant.definition)
-        self._do(self._record(self.session(subjects.account_log(grant.account)), fact(event)))
 
     def _facilities(self) -> Facilities:
         return Facilities(
@@ -281,12 +297,18 @@ class ToolService(Service):
             notes=self._notes,
             workspace=self._workspace,
             playbooks_dir=self._playbooks_dir,
+            tours_dir=self._tours_dir,
             in_child=self._effects.in_child,
             fetcher=self._fetcher,
+            knowledge=asking(self._nc),
+            children=self._children_asked,
             tools=self._tools,
             keep=self._keep,
             approvals=partial(standing.read, self._log),
             library=self._library,
+            tasks=self._accounts.tasks,
+            unwanted=self._unwanted.cancel,
+            undo=self._undoing.undo,
         )
 
     async def _keep(self, account: str, event: events.Event) -> None:
@@ -294,9 +316,9 @@ class ToolService(Service):
 
     def _start(self, session: Session, effect: StartEffect) -> None:
         call_id, attempt = effect.call_id, effect.attempt
-        tool = runnable(self._tools, effect)
+        tool = runnable(self._customers.called(call_id) or self._tools, effect)
         if isinstance(tool, Failure):
-            self._do(self._record(session, Raised(call_id=call_id, attempt=attempt, error=tool)))
+            self._do(self._sessions.record(session, Raised(call_id=call_id, attempt=attempt, error=tool)))
             return
         context = context_of(session, effect, self._facilities(), now=self._clock.now_us())
         self._effects.start((session.sid, call_id), effect, tool, context)
@@ -304,30 +326,13 @@ class ToolService(Service):
     def _ended(self, key: Key, outcome: Outcome) -> None:
         self._changed.set()
         if not self._stopping.is_set() or not isinstance(outcome, Raised) or outcome.error.code != Code.CANCELLED:
-            self._do(self._record(self.session(key[0]), outcome))
-
-    async def _record(self, session: Session, input: Input | LogInput) -> None:
-        """Take an input that must not be lost while the log is away. After the last try its message is released, so that the call is
-        delivered again and seen as interrupted."""
-        wait = 0.2
-        for _ in range(RECORD_TRIES):
-            try:
-                await session.take(input)
-            except VoxbridgeError as error:
-                _log.warning("session %s: %s; tried again.", session.sid, error.message)
-                await asyncio.sleep(wait)
-                wait = min(wait * 2, 5.0)
-            else:
-                return
-        if not isinstance(input, LogInput | Fact) and (call := session.state.open.get(input.call_id)) is not None:
-            self._intake.release(session.sid, call.seq)
-        _log.error("session %s: gave up on %s.", session.sid, type(input).__name__)
+            self._do(self._sessions.record(self.session(key[0]), outcome))
 
     # --- timers ---
 
     def _fire(self, key: Key) -> None:
         sid, call_id = key
-        self._do(self._record(self.session(sid), TimerFired(call_id=call_id)))
+        self._do(self._sessions.record(self.session(sid), TimerFired(call_id=call_id)))
 
     # --- the rest ---
 
@@ -367,9 +372,7 @@ class ToolService(Service):
             _log.warning("not all that ran could be said to be interrupted; a successor says it.")
         self._effects.close()
         await self._intake.give_all_back()
-        for session in self._sessions.values():
-            if not session.busy:
-                await session.close()
+        await self._sessions.close(_STOP_S)
 
     def _runs(self, called: events.Recorded) -> bool:
         return bool(self._running(called))
@@ -382,7 +385,7 @@ class ToolService(Service):
 
     def _running(self, called: events.Recorded) -> list[Call]:
         """Return the calls that run because of this event: the call itself, or a step of the run that it began."""
-        session = self._sessions.get(called.sid)
+        session = self._sessions.held(called.sid)
         if session is None or not isinstance(called.event, ToolCalled | ToolRequested):
             return []
         return [call for call in session.state.open.values() if call.seq == called.seq and isinstance(call.phase, Running)]

@@ -18,7 +18,6 @@ import msgspec
 from nats.micro.request import Request
 
 from voxbridge.services.voice.core import inputs, step
-from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.outstanding import Outstanding
 from voxbridge.services.voice.core.state import Reply, State
 from voxbridge.services.voice.core.transition import shown_state
@@ -26,6 +25,7 @@ from voxbridge.services.voice.core.turns import playout
 from voxbridge.services.voice.questions import Questions
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.language.conversation import Message
 from voxbridge.shared.log.reader import Log, decode, position
 from voxbridge.shared.step.journal import JournalBroken, JournalReader, LogInput
 
@@ -199,7 +199,7 @@ def _shown(sid: str, found: Snapshot, at: int, count: int) -> dict[str, Any]:
         else {"from_ms": speech.from_ms, "to_ms": speech.to_ms, "text": _cut(speech.text), "complete": speech.complete},
         "reply": _reply(state.speech.reply),
         "cut": _reply(state.speech.cut or state.speech.paused or state.speech.withdrawn),
-        "notices": [_cut(notice) for notice in state.pending.notices],
+        "notices": [_cut(notice.text) for notice in state.pending.notices],
         "timers": [{"name": name, "due": due} for name, due in timers[:LIST_SHOWN]],
         "effects": [
             {"id": effect_id, "kind": str(effect.__struct_config__.tag), "since": found.since.get(effect_id, at)}

@@ -33,9 +33,13 @@ from voxbridge.services.voice.providers.cascade.models import Models
 from voxbridge.services.voice.providers.cascade.warmup import Warmup
 from voxbridge.services.voice.providers.realtime.handles import Handles
 from voxbridge.services.voice.providers.realtime.registry import Vendors
-from voxbridge.services.voice.session.offers import Offers
+from voxbridge.services.voice.session.account_facts import AccountFacts
+from voxbridge.services.voice.session.macros import Macros
+from voxbridge.services.voice.session.offers import Facts, Offers
 from voxbridge.services.voice.session.recovery import PriorState
+from voxbridge.services.voice.session.screens import Screens
 from voxbridge.services.voice.session.session import Session
+from voxbridge.services.voice.session.unheard import Unheard
 from voxbridge.services.voice.session.worker import Offer, Workplace
 from voxbridge.services.voice.speakable import loader
 from voxbridge.shared import events
@@ -82,7 +86,10 @@ class VoiceService(Service):
         self.migrations = Migrations(place.log.nc, store, place.worker, self)
         self._load = Load()
         self._recorders = Recorders(place.log, data_keys)
-        self._requests = Requests(place, store, Offers(place.config, store, keys, self._recorders), self._orphans, self)
+        facts = Facts(*(kind(place.log, self._sessions) for kind in (Macros, Unheard, Screens)))  # type: ignore[arg-type]  # in its order
+        self._facts: tuple[AccountFacts[Any], ...] = facts
+        offers = Offers(place, store, keys, self._recorders, facts)
+        self._requests = Requests(place, store, offers, self._orphans, self)
         self._leases = Leases(place, store, self._sessions, self._orphans.taking)
         self._draining = asyncio.Event()
         self._changed = asyncio.Event()
@@ -91,6 +98,8 @@ class VoiceService(Service):
         """Take requests and keep the leases until drained."""
         subscription = await self._place.log.js.pull_subscribe_bind(durable=CONSUMER, stream=subjects.EVENT_STREAM)
         await self._peers.listen()
+        for facts in self._facts:
+            await facts.start()
         self._place.log.follow(self._peers)
         nudges = await self._place.log.nc.subscribe(RELEASED, cb=self._released)
         questions = await self._place.log.nc.subscribe(ROOM, cb=self.migrations.asked_for_room)
@@ -122,6 +131,8 @@ class VoiceService(Service):
             self._changed.clear()
             await self._changed.wait()
         await self.migrations.stop()
+        for facts in self._facts:
+            await facts.stop()
         self._place.log.unfollow(self._peers)
         await self._peers.leave()
         await ending
@@ -155,6 +166,8 @@ class VoiceService(Service):
         except BaseException as error:
             session.give_up(error if isinstance(error, VoxbridgeError) else VoxbridgeError(Code.INTERNAL, f"{error!r}"))
             raise
+        for facts in self._facts:
+            facts.check(session)
         if self._draining.is_set():
             session.drain()
 
@@ -170,7 +183,12 @@ class VoiceService(Service):
         js, kept = self._place.log.js, (subjects.MICROPHONE_STREAM, subjects.REPLY_STREAM)
         if not all(await asyncio.gather(*(streams.until_there(js, name, KEPT_AGAIN_S) for name in kept))):
             _log.warning("the bus was away and does not keep audio again yet")
-        await asyncio.gather(*(session.inbound.catch_up() for session in self._sessions.values()))
+        await asyncio.gather(*(self._hear_missed(session) for session in self._sessions.values()))
+
+    async def _hear_missed(self, session: Session) -> None:
+        # Checked in the same step in which the reading begins: while the bus is away again, its next return does this.
+        if self._place.audio_nc.is_connected:
+            await session.inbound.catch_up()
 
     async def _asked_what_was_heard(self, message: Msg) -> None:
         session = self._sessions.get(message.data.decode("ascii", "replace"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -10,7 +11,7 @@ Effect = Literal["read", "write", "destructive"]
 """Effect of a function on the world: none (`read`), one that can be made good (`write`), or one that cannot (`destructive`)."""
 
 Approval = Literal["never", "first", "always"]
-"""When a person must approve a call: not at all, once for each account, or each time."""
+"""Need for a person's approval of a call: not at all, once for each account, or each time."""
 
 BROWSER_FUNCTIONS: Final = (
     "navigate_page",
@@ -22,6 +23,20 @@ BROWSER_FUNCTIONS: Final = (
 )
 """Functions of the catalogue that a page answers. A plain VOX client that names none is taken to answer all of them."""
 
+BROWSER_NAMES: Final[Mapping[str, str]] = {"navigate_page": "path", "switch_model": "model"}
+"""Arguments of these that name something, of which a page may say what there is."""
+
+PACKS_FIGURE: Final = "packs_checksum"
+"""Name of the figure by which it is seen that two executors were given different packs."""
+
+MCP_FIGURE: Final = "mcp_checksum"
+"""Name of the figure by which it is seen that two executors were given different MCP servers."""
+
+
+def without_page(name: str) -> str:
+    """Return what is told of a call of a page's function that no page can answer."""
+    return f"{name} is answered by the user's page, and no page that can answer it is connected. Call it in a session of such a page."
+
 
 class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A function as the catalogue shows it. `parameters` is a JSON Schema of an object."""
@@ -29,7 +44,9 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     description: str
     parameters: dict[str, Any]
-    kind: Literal["server", "browser", "async"] = "server"
+    kind: Literal["server", "browser", "async", "customer"] = "server"
+    """Place where it runs: in an executor, in the page, as a task, or, for a handler that a page brought along, in a sandbox."""
+
     timeout_s: float = 30.0
     effect: Effect = "write"
     approval: Approval = "never"
@@ -41,6 +58,29 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     utterances: tuple[str, ...] = ()
     """Things that people say when they want it, for choosing it among many (`voxbridge.services.models.choice`)."""
+
+    undo: bool = False
+    """True if what a call did can be taken back with `undo_last`."""
+
+    local: dict[str, Any] | None = None
+    """JSON Schema of the arguments that the installation's own model may write, where they are not all."""
+
+
+def is_names(function: Function) -> bool:
+    """Check whether a page's declaration only says what an argument of a function of the catalogue may name."""
+    properties = function.parameters.get("properties", {})
+    argument = BROWSER_NAMES.get(function.name)
+    return not function.description and set(properties) == {argument} and bool(properties[argument].get("enum"))
+
+
+def with_names(function: Function, names: Mapping[str, Sequence[str]]) -> Function:
+    """Return a function whose arguments may have these values alone, by argument: the things that exist. Arguments that it does not have,
+    and those of which there is nothing, are left as they are."""
+    properties: dict[str, Any] = function.parameters.get("properties", {})
+    named = {name: {**properties[name], "enum": list(values)} for name, values in names.items() if name in properties and values}
+    if not named:
+        return function
+    return msgspec.structs.replace(function, parameters={**function.parameters, "properties": {**properties, **named}})
 
 
 def told_result(result: dict[str, Any]) -> dict[str, Any]:

@@ -72,6 +72,12 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     record: bool | None = None
     """True if its sessions are recorded; None: as the installation says."""
 
+    expert: bool = False
+    """True if other agents may ask it questions; it answers from `knowledge`, with the names of its sources."""
+
+    knowledge: tuple[str, ...] = ()
+    """Names of the account's knowledge graphs that an expert answers from."""
+
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A phase of a pipeline: its agent, and the phases that may follow."""

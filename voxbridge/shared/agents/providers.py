@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from voxbridge.shared.config import KEY_PREFIX
+from voxbridge.shared.setting import KEY_PREFIX
 
 PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),

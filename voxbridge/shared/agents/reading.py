@@ -21,14 +21,16 @@ AGENTS_LIMIT: Final = 64
 PIPELINES_LIMIT: Final = 64
 STAGES_LIMIT: Final = 32
 TOOLS_LIMIT: Final = 64
+GRAPHS_LIMIT: Final = 10
 PROBLEMS_LIMIT: Final = 100
 PROMPT_LIMIT: Final = 16_384
 TEXT_LIMITS: Final = {"role": 200, "description": 500, "scope": 500, "greeting": 500, "arrival": 1_000, "voice": 64}
 """Characters of a field."""
 
 _ROLES: Final = ("model", "stt", "llm", "tts")
-_OTHERS: Final = ("prompt", "language", "tools", "handoffs", "output", "manual_activity", "search", "filler", "record")
-AGENT_FIELDS: Final = ("name", *TEXT_LIMITS, *_ROLES, *_OTHERS)
+_FLAGS: Final = ("manual_activity", "search", "filler", "record", "expert")
+_OTHERS: Final = ("prompt", "language", "tools", "handoffs", "output", "knowledge")
+AGENT_FIELDS: Final = ("name", *TEXT_LIMITS, *_ROLES, *_OTHERS, *_FLAGS)
 PIPELINE_FIELDS: Final = ("name", "description", "hand_back", "stages")
 STAGE_FIELDS: Final = ("phase", "agent", "next")
 
@@ -36,6 +38,7 @@ _FUNCTION: Final[Form] = (
     re.compile(r"[a-z][a-z0-9_]{0,63}"),
     "the name of a function: lower-case letters, digits and underscores, at most 64",
 )
+_GRAPH: Final[Form] = (re.compile(r"[^\s\x00-\x1f][^\x00-\x1f]{0,59}"), "the name of a knowledge graph, at most 60 characters")
 _OUTPUT: Final = {False: (re.compile("audio|text"), "audio or text"), True: (re.compile("audio"), "audio beside `model`, which speaks")}
 _LANGUAGE: Final[Form] = (re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}"), "a language code such as en or pt-BR")
 _MODEL: Final = re.compile(r"(?P<provider>[a-z][a-z0-9-]{0,31})(:(?P<model>[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}))?")
@@ -112,6 +115,12 @@ class _Reading:
         if file.name in handoffs:
             file.wrong(handoffs[file.name], "names the agent itself.")
         tools = tuple(file.names(fields, "tools", TOOLS_LIMIT, "functions", _FUNCTION))
+        graphs = tuple(file.names(fields, "knowledge", GRAPHS_LIMIT, "knowledge graphs", _GRAPH))
+        expert = file.flag(fields, "expert") or False
+        if graphs and not expert:
+            file.wrong(fields["knowledge"], "goes with `expert: true`: only an expert answers from graphs of its own.")
+        if expert and "model" in given:
+            file.wrong(fields["expert"], "does not go with `model`, which only speaks: an expert answers in text.")
         models = {role: _model(file, role) for role in _ROLES}
         for role in _ROLES[1:]:
             if {"model", role} <= given:
@@ -138,6 +147,8 @@ class _Reading:
             search=file.flag(fields, "search") or False,
             filler=file.flag(fields, "filler"),
             record=file.flag(fields, "record"),
+            expert=expert,
+            knowledge=graphs,
         )
 
     def _pipeline(self, file: YamlFile) -> Pipeline:

@@ -42,3 +42,9 @@ GEMINI: Final[tuple[Voice, ...]] = (
     _voice("Despina", "Female", "Smooth"),
     _voice("Erinome", "Female", "Clear"),
 )
+
+OPENAI: Final = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
+"""Voices of OpenAI Realtime."""
+
+BY_PROVIDER: Final = {"gemini": frozenset(one.id for one in GEMINI), "openai": frozenset(OPENAI)}
+"""Names of the voices of models that speak themselves."""

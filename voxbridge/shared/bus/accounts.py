@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from voxbridge.shared.bus import subjects as bus_subjects
 from voxbridge.shared.bus.subjects import TOOLS_CONSUMER, VOICE_CONSUMER
+from voxbridge.shared.platform import checking
 
 ADMIN: Final = "admin"
 """User that creates the streams and the consumers, and that an operator's commands sign in as: may do everything in the log's account."""
@@ -24,17 +25,34 @@ RECORDINGS: Final = "recordings"
 nothing."""
 
 LOG: Final = "LOG"
-SERVICES: Final = ("gateway", "voice", "tools")
+KNOWLEDGE: Final = "vx.svc.knowledge"
+KNOWLEDGE_FOR_TOOLS: Final = ("graphs", "search", "analytics", "ingest")
+"""Questions to the knowledge service that functions may ask; the administrator alone removes a graph, or has its index made again."""
+
+AWARENESS: Final = "vx.svc.awareness"
+WRITERS: Final = ("gateway", "voice", "tools")
+"""Services that write events into the logs of sessions and accounts, and read these."""
+
+SERVICES: Final = (*WRITERS, "knowledge", "awareness")
+"""Services that sign in to NATS; of the last two, one answers questions and has no part in the log, the other writes into a stream that is
+its own and the gateway's."""
+
 ACCOUNT_WRITERS: Final = ("gateway", "tools")
 LIVE: Final = ("vxc.>", "vxa.>")
 """Live copies of the events of sessions, and of those of accounts."""
+
+AWARENESS_WRITERS: Final = ("gateway", "awareness")
+AWARENESS_READERS: Final = (*AWARENESS_WRITERS, "voice")
 
 API: Final = "$JS.API"
 DISCOVERY: Final = "$SRV.>"
 ANSWERS_S: Final = 6
 """Seconds that the server keeps a request open that may have several answers; longer than any read and any pull of a consumer."""
 
-_EVERYONE: Final = (*SERVICES, RECORDINGS)
+_EVERYONE: Final = (*WRITERS, RECORDINGS)
+_READERS: Final = (*_EVERYONE, "awareness")
+"""Users that read the logs of sessions. The awareness service looks there for whose a call was."""
+
 _LIVE_AUDIO: Final = (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM)
 
 
@@ -66,6 +84,26 @@ def account_branch(writer: str) -> str:
     return f"vx.a.*.ev.{writer}.>"
 
 
+def awareness_branch(writer: str) -> str:
+    """Return the subject filter of all events that a service writes into the logs of what is known of screens."""
+    return f"vx.w.*.ev.{writer}.>"
+
+
+def awareness_subject(verb: str) -> str:
+    """Return the subject on which the awareness service is asked."""
+    return f"{AWARENESS}.{verb}"
+
+
+def knowledge_subject(verb: str) -> str:
+    """Return the subject on which the knowledge service is asked."""
+    return f"{KNOWLEDGE}.{verb}"
+
+
+def gateway_subject(verb: str) -> str:
+    """Return the subject on which a gateway is asked about agents and child sessions."""
+    return f"vx.svc.gateway.{verb}"
+
+
 def _asked(owner: str, to: tuple[str, ...], *subjects: str, many: bool = False) -> tuple[Export, ...]:
     return tuple(Export(owner, subject, to, many=many) for subject in subjects)
 
@@ -83,17 +121,27 @@ def _working(name: str, consumer: str, stream: str = bus_subjects.EVENT_STREAM) 
 
 EXPORTS: Final[tuple[Export, ...]] = (
     # The log: each service appends to its own branch, and reading is one right. Voice writes nothing into the logs of accounts.
-    *(Export(ADMIN, branch(name), (name,)) for name in SERVICES),
+    *(Export(ADMIN, branch(name), (name,)) for name in WRITERS),
     *(Export(ADMIN, account_branch(name), (name,)) for name in ACCOUNT_WRITERS),
     Export(ADMIN, account_branch(bus_subjects.FACTS), ("tools",)),
-    *_heard(ADMIN, SERVICES, *LIVE),
-    *_asked(ADMIN, _EVERYONE, f"{API}.DIRECT.GET.{bus_subjects.EVENT_STREAM}", many=True),
-    *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.EVENT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.EVENT_STREAM}"),
-    *_asked(ADMIN, SERVICES, f"{API}.DIRECT.GET.{bus_subjects.ACCOUNT_STREAM}", many=True),
-    *_asked(ADMIN, SERVICES, f"{API}.STREAM.INFO.{bus_subjects.ACCOUNT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.ACCOUNT_STREAM}"),
+    *_heard(ADMIN, WRITERS, *LIVE),
+    *_asked(ADMIN, _READERS, f"{API}.DIRECT.GET.{bus_subjects.EVENT_STREAM}", many=True),
+    *_asked(ADMIN, _READERS, f"{API}.STREAM.INFO.{bus_subjects.EVENT_STREAM}", f"{API}.STREAM.MSG.GET.{bus_subjects.EVENT_STREAM}"),
+    *_asked(ADMIN, WRITERS, f"{API}.DIRECT.GET.{bus_subjects.ACCOUNT_STREAM}", many=True),
+    *_asked(ADMIN, (*WRITERS, "awareness"), f"{API}.STREAM.INFO.{bus_subjects.ACCOUNT_STREAM}"),
+    *_asked(ADMIN, WRITERS, f"{API}.STREAM.MSG.GET.{bus_subjects.ACCOUNT_STREAM}"),
     *_working("voice", VOICE_CONSUMER),
     *_working("tools", TOOLS_CONSUMER),
     *_working("tools", TOOLS_CONSUMER, bus_subjects.ACCOUNT_STREAM),
+    # What is known of screens: a stream apart, in which the awareness service erases.
+    *(Export(ADMIN, awareness_branch(name), (name,)) for name in AWARENESS_WRITERS),
+    *_heard(ADMIN, AWARENESS_READERS, "vxw.>"),
+    *_asked(ADMIN, AWARENESS_READERS, f"{API}.DIRECT.GET.{bus_subjects.AWARENESS_STREAM}", many=True),
+    *_asked(ADMIN, (*WRITERS, "awareness"), f"{API}.STREAM.INFO.{bus_subjects.AWARENESS_STREAM}"),
+    *_asked(ADMIN, AWARENESS_READERS, f"{API}.STREAM.MSG.GET.{bus_subjects.AWARENESS_STREAM}"),
+    *_asked(ADMIN, ("awareness",), f"{API}.STREAM.MSG.DELETE.{bus_subjects.AWARENESS_STREAM}"),
+    *_working("awareness", bus_subjects.AWARENESS_CONSUMER),
+    *_working("awareness", bus_subjects.AWARENESS_CONSUMER, bus_subjects.ACCOUNT_STREAM),
     # Audio: the last seconds, and recordings.
     *_heard("gateway", (ADMIN, "voice"), bus_subjects.MICROPHONE_SUBJECTS),
     *_heard("voice", (ADMIN, "gateway"), bus_subjects.REPLY_SUBJECTS),
@@ -101,17 +149,24 @@ EXPORTS: Final[tuple[Export, ...]] = (
     *_asked(ADMIN, ("voice",), *(f"{API}.STREAM.MSG.GET.{name}" for name in _LIVE_AUDIO)),
     *_asked(ADMIN, ("voice", RECORDINGS), f"{API}.DIRECT.GET.{bus_subjects.RECORD_STREAM}", many=True),
     *_asked(ADMIN, ("voice", RECORDINGS), f"{API}.STREAM.MSG.GET.{bus_subjects.RECORD_STREAM}"),
-    *_asked(ADMIN, SERVICES, *(f"{API}.STREAM.INFO.{name}" for name in _LIVE_AUDIO)),
-    *_asked(ADMIN, _EVERYONE, f"{API}.STREAM.INFO.{bus_subjects.RECORD_STREAM}"),
+    *_asked(ADMIN, (*WRITERS, "awareness"), *(f"{API}.STREAM.INFO.{name}" for name in _LIVE_AUDIO)),
+    *_asked(ADMIN, _READERS, f"{API}.STREAM.INFO.{bus_subjects.RECORD_STREAM}"),
     *_asked(ADMIN, ("voice",), bus_subjects.recorded("*")),
     # Among services.
     *_heard("voice", ("gateway",), bus_subjects.moments("*")),
     *_asked("voice", ("gateway",), "vx.svc.voice.health", "vx.svc.voice.state", bus_subjects.MICROPHONE, bus_subjects.WAVEFORM),
-    *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list", "vx.svc.tools.thermal"),
-    *(export for name in ("voice", "tools") for export in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
+    *_asked("tools", ("gateway",), "vx.svc.tools.health", "vx.svc.tools.list", "vx.svc.tools.thermal", "vx.svc.tools.tasks"),
+    *_asked("tools", ("voice",), "vx.svc.tools.names"),
+    *_asked("tools", ("gateway",), checking.SUBJECT),
+    # A function names a session of its own and the agent in it; account and limits are the gateway's to say.
+    *_asked("gateway", ("tools",), gateway_subject("agents"), gateway_subject("child")),
+    *_asked("awareness", ("gateway",), awareness_subject("view")),
+    *_asked("knowledge", ("tools",), *(knowledge_subject(verb) for verb in KNOWLEDGE_FOR_TOOLS)),
+    *(export for name in ("tools", "knowledge", "awareness") for export in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
+    *_asked("voice", ("gateway", "knowledge"), "vx.svc.voice.figures", many=True),  # whether a call is live
     *(export for name in SERVICES for export in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
     # Without this door the server itself answers each request to JetStream that the account has none.
-    *_asked(ADMIN, _EVERYONE, f"{API}.INFO"),
+    *_asked(ADMIN, _READERS, f"{API}.INFO"),
 )
 """Every subject that crosses from one account into another."""
 
@@ -122,7 +177,7 @@ def accounts(users: Mapping[str, str], *, system: str = "") -> str:
     lines = ["accounts {"]
     if system:
         lines.append(f"  $SYS {{ users: [ {system} ] }}")
-    for name in (ADMIN, *_EVERYONE):
+    for name in (ADMIN, *SERVICES, RECORDINGS):
         lines += [f"  {account(name)} {{", *(["    jetstream: enabled"] if name == ADMIN else []), f"    users: [ {users[name]} ]"]
         lines += ["    exports: [", *(f"      {_exported(export)}" for export in EXPORTS if export.owner == name), "    ]"]
         lines += ["    imports: [", *(f"      {_imported(export)}" for export in EXPORTS if name in export.to), "    ]", "  }"]

@@ -31,9 +31,33 @@ class PartialTranscript(msgspec.Struct, frozen=True, tag="partial", omit_default
     """CRC-32 of the whole text in UTF-8 where there is an offset, so that a reader notices that it missed a message."""
 
 
-Moment = StateChanged | PartialTranscript
+class GreetingBegun(msgspec.Struct, frozen=True, tag="greeting"):
+    """The agent begins to say its greeting. Told to clients that ask for it (`ClientCapabilities.chat`), as the next one."""
+
+    text: str
+
+
+class ReplyWritten(msgspec.Struct, frozen=True, tag="written", omit_defaults=True):
+    """The whole text of a reply is known; its sound may still be on its way. `calls` names the functions called in its turn, in order; the
+    turn is 0 for an announcement."""
+
+    text: str
+    turn: int
+    generation: int
+    calls: tuple[str, ...] = ()
+
+
+Moment = StateChanged | PartialTranscript | GreetingBegun | ReplyWritten
 
 _decoder: msgspec.msgpack.Decoder[Moment] = msgspec.msgpack.Decoder(Moment)
+
+
+_encoder: msgspec.msgpack.Encoder = msgspec.msgpack.Encoder()
+
+
+def encode(moment: Moment) -> bytes:
+    """Encode a moment for the bus."""
+    return _encoder.encode(moment)
 
 
 def decode(payload: bytes) -> Moment:

@@ -12,8 +12,8 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 
+from voxbridge.shared.bus.accounts import WRITERS
 from voxbridge.shared.bus.connection import denied
-from voxbridge.shared.bus.permissions import RIGHTS
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 ANSWER_S: Final = 2.0
@@ -23,8 +23,9 @@ _NO_STREAM: Final = {"Nats-Expected-Stream": "none"}
 
 
 async def check_rights(nc: Client, name: str) -> None:
-    """Raise `PERMISSION_DENIED` when NATS refuses the branch of the service `name`; any other lack of an answer is waited out elsewhere."""
-    if name not in RIGHTS:
+    """Raise `PERMISSION_DENIED` when NATS refuses the branch of the service `name`; any other lack of an answer is waited out elsewhere. A
+    service that writes no events has none."""
+    if name not in WRITERS:
         return
     subject = f"vx.s.{_NO_SESSION}.ev.{name}.i.rights.checked"
     try:

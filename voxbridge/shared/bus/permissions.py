@@ -17,7 +17,7 @@ from voxbridge.shared.bus.accounts import ADMIN, DISCOVERY, EXPORTS, RECORDINGS,
 _ANSWERS_S: Final = 120
 _AMONG_THEMSELVES: Final[Mapping[str, tuple[str, ...]]] = {
     "voice": ("vx.svc.voice.released", "vx.svc.voice.room", "vx.svc.voice.alive.*", bus_subjects.GONE),
-    "tools": ("vx.svc.tools.held", "vx.svc.tools.take.*"),
+    "tools": ("vx.svc.tools.held", "vx.svc.tools.take.*", "vx.svc.tools.unwanted"),
 }
 """Subjects on which processes of one service talk to each other."""
 
@@ -67,22 +67,16 @@ def _quoted(subjects: tuple[str, ...]) -> str:
     return ", ".join(f'"{subject}"' for subject in subjects)
 
 
-_COMMON_KEYS: Final = (
-    "vx:lease:*",
-    "vx:term:*",
-    "vx:gateway:*",
-    "vx:resumable:*",
-    "vx:notes:*",
-    "vx:functions",
-    "vx:sessions",
-    "vx:sessions:*",
-    "vx:workers",
-    "vx:probe",
-)
+_INDEX_KEYS: Final = ("vx:sessions", "vx:sessions:*")
+_CALL_KEYS: Final = ("vx:lease:*", "vx:term:*", "vx:resumable:*", "vx:workers", *_INDEX_KEYS)
+_CATALOGUE_KEYS: Final = ("vx:notes:*", "vx:functions")
+
+SECRETS: Final = "vx:secret:*"
+"""Sealed secrets of handlers: the gateway may write and not read them, the tools read and not write them."""
 
 CLOSED_KEYS: Final = ("vx:key:*", "vx:provided", "vx:token:*", "vx:handle:*", "vx:datakey:*")
-"""Keys that only gateway and voice may use: the sealed keys of providers and of recordings, the handles that resume a conversation with a
-provider, and how often access tokens were used. `RECORDINGS` may read the keys of recordings."""
+"""Keys that tools and the administrator may not use: the sealed keys of providers and of recordings, the handles that resume a conversation
+with a provider, and how often access tokens were used. `RECORDINGS` may read the keys of recordings."""
 
 _ORDINARY: Final = "&* +@all -@admin -@dangerous +info"
 _ERASING: Final = " +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"
@@ -90,12 +84,36 @@ _ERASING: Final = " +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"
 them."""
 
 VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    ADMIN: _COMMON_KEYS,
-    "gateway": ("vx:*",),
-    "voice": ("vx:*",),
-    "tools": _COMMON_KEYS,
+    ADMIN: (*_CALL_KEYS, *_CATALOGUE_KEYS, "vx:gateway:*", "vx:probe"),
+    # No lease, handle or key of a recording: what the outside reaches takes over no call.
+    "gateway": (
+        "vx:gateway:*",
+        "vx:resumable:*",
+        *_INDEX_KEYS,
+        "vx:key:*",
+        "vx:token:*",
+        "vx:secretinfo:*",
+        "vx:usage:*",
+        "vx:pending:*",
+        "vx:probe",
+    ),
+    "voice": (*_CALL_KEYS, "vx:key:*", "vx:provided", "vx:handle:*", "vx:datakey:*", "vx:probe"),
+    # Nothing of a session: whoever writes what resumes one joins it as its user.
+    "tools": (*_CATALOGUE_KEYS, "vx:probe"),
+    "knowledge": ("vx:probe",),
+    "awareness": ("vx:probe",),
 }
 """Keys of Valkey that each user may read and write, as patterns. `RECORDINGS` may write none."""
+
+VALKEY_READ: Final[Mapping[str, tuple[str, ...]]] = {
+    "gateway": ("vx:lease:*", "vx:functions", "vx:provided"),
+    "voice": ("vx:gateway:*", "vx:functions"),
+    "tools": (SECRETS,),
+}
+"""Keys that each user may read beside those."""
+
+VALKEY_WRITE: Final[Mapping[str, tuple[str, ...]]] = {"gateway": (SECRETS,)}
+"""Keys that each user may write and not read."""
 
 _OPENING: Final = "%R~vx:datakey:* +@connection +get -@admin -@dangerous"
 
@@ -108,5 +126,6 @@ def valkey_users(digests: Mapping[str, str]) -> str:
 def _valkey_rights(name: str) -> str:
     if name == RECORDINGS:
         return _OPENING
-    keys = " ".join(f"~{pattern}" for pattern in VALKEY_KEYS[name])
+    patterns = (*(f"~{pattern}" for pattern in VALKEY_KEYS[name]), *(f"%R~{pattern}" for pattern in VALKEY_READ.get(name, ())))
+    keys = " ".join((*patterns, *(f"%W~{pattern}" for pattern in VALKEY_WRITE.get(name, ()))))
     return f"{keys} {_ORDINARY}{_ERASING if name == ADMIN else ''}"

@@ -21,17 +21,26 @@ EVENT_STREAM: Final = "EV"
 ACCOUNT_STREAM: Final = "ACCOUNT"
 """Stream of the accounts' own logs: what belongs to a person or a company and to no session. It has no age."""
 
-LOG_STREAMS: Final = (EVENT_STREAM, ACCOUNT_STREAM)
+AWARENESS_STREAM: Final = "AWARENESS"
+"""Stream of what the awareness service knows of accounts. It is apart, so that the service may erase there, and nowhere else."""
+
+LOG_STREAMS: Final = (EVENT_STREAM, ACCOUNT_STREAM, AWARENESS_STREAM)
 VOICE_CONSUMER: Final = "voice"
 TOOLS_CONSUMER: Final = "tools"
-"""Durable consumers: requests for sessions, and calls of functions. The latter is one on each of the two streams."""
+AWARENESS_CONSUMER: Final = "awareness"
+"""Durable consumers: requests for sessions, calls of functions, and how these ended. The latter two are one on each of the streams of
+sessions and accounts."""
 
 MICROPHONE_STREAM: Final = "MICROPHONE"
 REPLY_STREAM: Final = "REPLY"
 EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 ACCOUNT_SUBJECTS: Final = "vx.a.*.ev.>"
+AWARENESS_SUBJECTS: Final = "vx.w.*.ev.>"
 ACCOUNTS: Final = "@*"
 """Id that stands for the logs of all accounts, as `*` does for those of all sessions."""
+
+AWARENESS_OF_ALL: Final = "~*"
+"""The same for what is known of the screens of all accounts."""
 
 FACTS: Final = "facts"
 """Branch of an account's log beside those of the services, written by the tool executor without a journal: what people may want erased by
@@ -41,6 +50,10 @@ _ACCOUNT: Final = re.compile(r"[a-z0-9][a-z0-9_.@-]{0,63}")
 _ACCOUNT_LOG: Final = re.compile(r"@[a-z0-9][a-z0-9_=@-]{0,63}")
 _SESSIONS: Final = "vx.s."
 _OF_ACCOUNTS: Final = "vx.a."
+_OF_AWARENESS: Final = "vx.w."
+_OTHERS: Final = {"@": (ACCOUNT_STREAM, _OF_ACCOUNTS, "vxa."), "~": (AWARENESS_STREAM, _OF_AWARENESS, "vxw.")}
+"""Logs that are of no session, by the mark that their ids begin with: stream, beginning of the subjects, and of the live copies'."""
+
 MICROPHONE_SUBJECTS: Final = "vx.s.*.audio.in"
 REPLY_SUBJECTS: Final = "vx.s.*.audio.out"
 RECORD_STREAM: Final = "RECORD"
@@ -55,20 +68,37 @@ takes its work from here."""
 REQUEST: Final = "request"
 """Topic of what a client asks of the tool executor: calls outside sessions, answers to requests for approval, and the end of a task."""
 
+RUN: Final = "run"
+"""Topic of runs of macros and workflows, from the tool executor: who lists them reads it alone."""
+
 SAID: Final = "said"
 """Topic of what was said, and of the ends of turns."""
 
+KEYS: Final = "keys"
+"""Topic of an account's keys and of what its owner approved: every gateway follows it, for all accounts."""
+
 _WORDS: Final = frozenset({"user.said", "agent.said", "turn.completed"})
-_REQUESTS: Final = frozenset({"tool.requested", "approval.clicked", "task.cancel_requested"})
+_REQUESTS: Final = frozenset({"tool.requested", "approval.clicked", "run.answer_received", "task.cancel_requested"})
+_KEYS: Final = frozenset({"key.made", "key.rotated", "key.revoked", "configuration.approved", "configuration.withdrawn"})
 _APART: Final = frozenset(
     {
         "session.requested",
         "session.erased",
         "note.remembered",
+        "note.forgotten",
+        "tool.undoable",
+        "child.opened",
         "tools.checkpoint",
         "approval.standing",
         "macro.saved",
         "macro.deleted",
+        "tasks.unheard",
+        "page.visited",
+        "error.reported",
+        "context.set",
+        "awareness.switched",
+        "awareness.changed",
+        "awareness.checkpoint",
     }
 )
 MICROPHONE: Final = "vx.svc.voice.microphone"
@@ -101,18 +131,28 @@ def account_of(log_id: str) -> str:
     return log_id[1:].replace("=", ".") if _ACCOUNT_LOG.fullmatch(log_id) else ""
 
 
+def awareness_log(account: str) -> str:
+    """Return the id of the log of what is known of an account's screen: as that of its own log, with `~`. Raises `INVALID_ARGUMENT`."""
+    return f"~{account_log(account)[1:]}"
+
+
+def watched_account(log_id: str) -> str:
+    """Return the account that an `awareness_log` is of; empty for any other log."""
+    return account_of(f"@{log_id[1:]}") if log_id.startswith("~") else ""
+
+
 def stream_of(log_id: str) -> str:
-    """Return the stream that holds the log of a session or of an account."""
-    return ACCOUNT_STREAM if log_id.startswith("@") else EVENT_STREAM
+    """Return the stream that holds the log of a session, of an account, or of what is known of its screen."""
+    return _OTHERS[log_id[0]][0] if log_id[:1] in _OTHERS else EVENT_STREAM
 
 
 def stream_holding(subject: str) -> str:
     """Return the stream that holds the events of a subject."""
-    return ACCOUNT_STREAM if subject.startswith(_OF_ACCOUNTS) else EVENT_STREAM
+    return next((stream for stream, root, _ in _OTHERS.values() if subject.startswith(root)), EVENT_STREAM)
 
 
 def _root(log_id: str) -> str:
-    return f"{_OF_ACCOUNTS}{log_id[1:]}" if log_id.startswith("@") else f"{_SESSIONS}{log_id}"
+    return f"{_OTHERS[log_id[0]][1]}{log_id[1:]}" if log_id[:1] in _OTHERS else f"{_SESSIONS}{log_id}"
 
 
 def event_subject(sid: str, writer: str, visible: bool, event_type: str) -> str:
@@ -128,6 +168,10 @@ def topic(writer: str, visible: bool, event_type: str) -> str:
         return event_type
     if event_type in _REQUESTS:
         return REQUEST
+    if event_type in _KEYS:
+        return KEYS
+    if writer == "tools" and event_type.startswith("run."):
+        return RUN
     if writer == "voice" and visible:
         return SAID if event_type in _WORDS else SESSION
     return MAIN
@@ -140,13 +184,14 @@ def stored_subject(sid: str, writer: str = "*", visibility: str = "*", topic: st
 
 def live_subject(sid: str, writer: str = "*", visibility: str = "*", topic: str = ">") -> str:
     """Return the filter for the live copies of stored events."""
-    return f"{f'vxa.{sid[1:]}' if sid.startswith('@') else f'vxc.{sid}'}.{writer}.{visibility}.{topic}"
+    return f"{f'{_OTHERS[sid[0]][2]}{sid[1:]}' if sid[:1] in _OTHERS else f'vxc.{sid}'}.{writer}.{visibility}.{topic}"
 
 
 def parse_event_subject(subject: str) -> tuple[str, str, bool]:
     """Return `(sid, writer, visible)` of a stored event's subject."""
     _, _, sid, _, writer, visibility, _ = subject.split(".", 6)
-    return (f"@{sid}" if subject.startswith(_OF_ACCOUNTS) else sid), writer, visibility == "c"
+    mark = next((mark for mark, (_, root, _) in _OTHERS.items() if subject.startswith(root)), "")
+    return f"{mark}{sid}", writer, visibility == "c"
 
 
 def named_type(subject: str) -> str:

@@ -5,12 +5,14 @@
 | `gateway` | what clients asked for, said and reported |
 | `voice` | the life of a session and of its turns |
 | `tools` | the life of calls and tasks |
+| `keys` | keys of accounts, and configurations that their owners approved |
+| `awareness` | what is known of a user's screen |
 | `operator` | what was done to a whole session from outside |
 | `journal` | the inputs each service took, in order |
 | `envelope` | the wire form and the registry that all events share |
 """
 
-from voxbridge.shared.events import gateway, journal, operator, tools, voice
+from voxbridge.shared.events import awareness, gateway, journal, keys, operator, tools, voice
 from voxbridge.shared.events.envelope import (
     KINDS,
     UNREADABLE,
@@ -34,11 +36,13 @@ __all__ = [
     "Recorded",
     "Unknown",
     "Unreadable",
+    "awareness",
     "decode",
     "encode",
     "event",
     "gateway",
     "journal",
+    "keys",
     "kind_of",
     "operator",
     "read",

@@ -74,6 +74,9 @@ class Unreadable(Event, frozen=True, kw_only=True):
     unreadable: str
 
 
+BRANCHES: Final = {"facts": "tools"}
+"""Branches of a log that are not named after a service, and the service that writes into each."""
+
 UNREADABLE: Final = "unreadable"
 """Type of an event that neither its bytes nor its subject name."""
 
@@ -158,9 +161,15 @@ def decode(payload: bytes, *, seq: int, writer: str, visible: bool) -> Recorded:
 
 def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, event_type: str) -> Recorded:
     """Read an event as `decode` does, for a reader that must go on: bytes that are no event become `Unreadable`, without a time. `type` is
-    the type that the subject names; if empty, the type is taken from the bytes, or is `UNREADABLE`."""
+    the type that the subject names; if empty, the type is taken from the bytes, or is `UNREADABLE`.
+
+    So does an event that claims to be another service's, or of another session, than its subject says: the server lets a service write
+    under its own name alone, and the bytes may claim anything."""
     try:
-        return decode(payload, seq=seq, writer=writer, visible=visible)
+        recorded = decode(payload, seq=seq, writer=writer, visible=visible)
+        if not (why := _claims(recorded, sid)):
+            return recorded
+        unreadable = Unreadable(unreadable=f"The event at log position {seq} is not believed: {why}.")
     except VoxbridgeError as error:
         unreadable = Unreadable(unreadable=error.message)
     return Recorded(
@@ -175,6 +184,14 @@ def read(payload: bytes, *, seq: int, sid: str, writer: str, visible: bool, even
         v=0,
         event=unreadable,
     )
+
+
+def _claims(recorded: Recorded, sid: str) -> str:
+    """Return what an event claims and its subject denies; empty where they agree."""
+    kind = KINDS.get(recorded.type)
+    if kind is not None and kind.writer != BRANCHES.get(recorded.writer, recorded.writer):
+        return f"{recorded.type} is the {kind.writer} service's to write, and it stands in the branch {recorded.writer}"
+    return f"it names {recorded.sid[:80]!r}, and stands in {sid!r}" if recorded.sid != sid else ""
 
 
 def _typed(envelope: Envelope) -> Event:

@@ -32,6 +32,9 @@ class Journal(Event, frozen=True, kw_only=True):
 
     inputs: tuple[Taken, ...]
 
+    together: bool = False
+    """True if the events behind it may be of any of its inputs; otherwise they are of the last one, which ended the entry."""
+
 
 @event("voice.journal", writer="voice")
 class VoiceJournal(Journal, frozen=True, kw_only=True):
@@ -58,4 +61,14 @@ class Checkpoint(Event, frozen=True, kw_only=True):
     state: bytes
 
 
-JOURNALS: dict[str, type[Journal]] = {"voice": VoiceJournal, "tools": ToolsJournal}
+@event("awareness.journal", writer="awareness")
+class AwarenessJournal(Journal, frozen=True, kw_only=True):
+    """Inputs taken by the awareness service."""
+
+
+@event("awareness.checkpoint", writer="awareness")
+class AwarenessCheckpoint(Checkpoint, frozen=True, kw_only=True):
+    """The state that remains where everything before it is erased: what its journal named is no longer there."""
+
+
+JOURNALS: dict[str, type[Journal]] = {"voice": VoiceJournal, "tools": ToolsJournal, "awareness": AwarenessJournal}

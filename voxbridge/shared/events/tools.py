@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
+
 from voxbridge.shared.agents.functions import Effect
 from voxbridge.shared.events.envelope import Event, event
 from voxbridge.shared.events.voice import Failure
@@ -35,6 +37,8 @@ class ToolCompleted(Event, frozen=True, kw_only=True):
     name: str
     result: dict[str, Any]
     ms: int
+    undo: bool = False
+    """True if what it did can be taken back (`tool.undoable`)."""
 
 
 @event("tool.failed", writer="tools", visible=True)
@@ -53,6 +57,17 @@ class ToolInterrupted(Event, frozen=True, kw_only=True):
 
     call_id: str
     name: str
+
+
+@event("child.opened", writer="tools")
+class ChildOpened(Event, frozen=True, kw_only=True):
+    """The call asks for a session of its own, with this id and agent, or puts a question into it. Written before the session is requested,
+    so that whoever erases this log knows of it."""
+
+    call_id: str
+    child: str
+    agent: str
+    kind: Literal["run", "expert"]
 
 
 @event("task.started", writer="tools", visible=True)
@@ -84,6 +99,12 @@ class TaskCompleted(Event, frozen=True, kw_only=True):
     function: str
     result: dict[str, Any]
     announce: str = ""
+    undo: bool = False
+    """True if what it did can be taken back (`tool.undoable`)."""
+
+    outlives: bool = False
+    ended_ts: int | None = None
+    """Time of the end, µs, in the log of a later session, which is to tell it (`outlives`)."""
 
 
 @event("task.failed", writer="tools", visible=True)
@@ -93,6 +114,9 @@ class TaskFailed(Event, frozen=True, kw_only=True):
     task_id: str
     function: str
     error: Failure
+    outlives: bool = False
+    ended_ts: int | None = None
+    """Time of the end, µs, in the log of a later session, which is to tell it (`outlives`)."""
 
 
 @event("task.cancelled", writer="tools", visible=True)
@@ -102,6 +126,9 @@ class TaskCancelled(Event, frozen=True, kw_only=True):
     task_id: str
     function: str
     reason: str
+    outlives: bool = False
+    ended_ts: int | None = None
+    """Time of the end, µs, in the log of a later session, which is to tell it (`outlives`)."""
 
 
 @event("task.interrupted", writer="tools", visible=True)
@@ -110,6 +137,24 @@ class TaskInterrupted(Event, frozen=True, kw_only=True):
 
     task_id: str
     function: str
+    outlives: bool = False
+    ended_ts: int | None = None
+    """Time of the end, µs, in the log of a later session, which is to tell it (`outlives`)."""
+
+
+class UnheardTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task whose end, at `ended_ts` (µs), no session has told."""
+
+    task_id: str
+    function: str
+    ended_ts: int
+
+
+@event("tasks.unheard", writer="tools")
+class TasksUnheard(Event, frozen=True, kw_only=True):
+    """A fact of the account: the ended tasks of which no session has been given the end to tell, from now on; oldest first."""
+
+    tasks: tuple[UnheardTask, ...]
 
 
 @event("approval.requested", writer="tools", visible=True)
@@ -123,6 +168,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     effect: Effect
     question: str
     expires_ts: int
+    scopes: tuple[Literal["arguments", "function"], ...] = ("arguments", "function")
+    """Ways in which a yes can stand for later calls; none where it never does."""
 
 
 @event("approval.ended", writer="tools", visible=True)
@@ -148,6 +195,34 @@ class ApprovalStanding(Event, frozen=True, kw_only=True):
     arguments: dict[str, Any] | None = None
     definition: str = ""
     granted: bool = True
+
+
+@event("tool.undoable", writer="tools")
+class ToolUndoable(Event, frozen=True, kw_only=True):
+    """A fact of the account: what this call of the session `sid` did can be taken back for a day; `data` is what its undo is given."""
+
+    sid: str
+    call_id: str
+    function: str
+    data: dict[str, Any]
+
+
+@event("tool.undone", writer="tools")
+class ToolUndone(Event, frozen=True, kw_only=True):
+    """A fact of the account: what this call did was taken back, by the call `by`, which is a session and a call id."""
+
+    sid: str
+    call_id: str
+    function: str
+    by: str
+
+
+@event("note.forgotten", writer="tools")
+class NoteForgotten(Event, frozen=True, kw_only=True):
+    """The user took back what was to be remembered."""
+
+    note_id: str
+    account: str
 
 
 @event("note.remembered", writer="tools")
@@ -179,16 +254,19 @@ class RunStepStarted(Event, frozen=True, kw_only=True):
     attempt: int
     action: str
     target: str = ""
+    given: str = ""
+    """Arguments of its call, with the values of its pipes, as JSON; cut after 1,000 characters."""
 
 
 @event("run.step_completed", writer="tools", visible=True)
 class RunStepCompleted(Event, frozen=True, kw_only=True):
-    """The step ended well. `spoken` is what it says to the user."""
+    """The step ended well. `spoken` is what it says to the user, `result` the beginning of its result as JSON."""
 
     run_id: str
     step: str
     attempt: int
     spoken: str = ""
+    result: str = ""
 
 
 @event("run.step_failed", writer="tools", visible=True)
@@ -210,13 +288,40 @@ class RunStepSkipped(Event, frozen=True, kw_only=True):
     step: str
 
 
+class HandlerLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that a handler wrote on its console, with its level, such as `warn`."""
+
+    level: str
+    text: str
+
+
+@event("handler.logged", writer="tools")
+class HandlerLogged(Event, frozen=True, kw_only=True):
+    """The console of a handler in a call: its first lines, without the values of secrets, and how many were dropped."""
+
+    call_id: str
+    name: str
+    lines: tuple[HandlerLine, ...]
+    dropped: int = 0
+
+
+@event("tour.started", writer="tools", visible=True)
+class TourStarted(Event, frozen=True, kw_only=True):
+    """The user's page shall show a guided tour (`voxbridge.shared.tours.library`). Unless its page was `named`, a page that has a tour of
+    its own shows that one."""
+
+    page: str
+    tour: dict[str, Any]
+    named: bool = False
+
+
 @event("run.waiting", writer="tools", visible=True)
 class RunWaiting(Event, frozen=True, kw_only=True):
     """The run waits: for earlier runs (`queued`), or for a person, who is asked `question` until `expires_ts` (µs)."""
 
     run_id: str
     name: str
-    reason: Literal["queued", "confirm", "ask", "error", "approval"]
+    reason: Literal["queued", "confirm", "ask", "error", "approval", "step"]
     step: str = ""
     question: str = ""
     expires_ts: int | None = None

@@ -9,7 +9,7 @@ import msgspec
 from voxbridge.shared.events.envelope import Event, event
 
 TurnReason = Literal["completed", "interrupted", "failed", "no_speech"]
-ToolKind = Literal["server", "browser", "async"]
+ToolKind = Literal["server", "browser", "async", "customer"]
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -104,6 +104,9 @@ class SessionEnded(Event, frozen=True, kw_only=True):
     error: Failure | None = None
     usage: Usage | msgspec.UnsetType = msgspec.UNSET
     """Tokens that no turn has counted, if any: their number arrived after the last turn."""
+
+    told: tuple[str, ...] = ()
+    """Tasks that outlive the session and whose end it told."""
 
 
 @event("provider.failed", writer="voice", visible=True)
@@ -246,12 +249,19 @@ class GenerationCancelled(Event, frozen=True, kw_only=True):
     """A reply was stopped; from here on no audio of it or of an earlier one is heard."""
 
     generation: int
-    by: Literal["barge_in", "client", "text", "end", "failure", "takeover", "disconnect", "handoff"]
+    by: Literal["barge_in", "client", "text", "end", "failure", "takeover", "disconnect", "handoff", "reset"]
+
+
+@event("conversation.reset", writer="voice", visible=True)
+class ConversationReset(Event, frozen=True, kw_only=True):
+    """The history is empty from here on, as the user asked; the session goes on. `turns` is the number of turns before."""
+
+    turns: int
 
 
 @event("tool.called", writer="voice", visible=True)
 class ToolCalled(Event, frozen=True, kw_only=True):
-    """The model called a function."""
+    """A function is called: by the model, or by the user's own words, which start a macro."""
 
     call_id: str
     name: str
@@ -260,6 +270,11 @@ class ToolCalled(Event, frozen=True, kw_only=True):
     turn: int
     deadline_ms: int
     account: str = "local"
+    allowed: tuple[str, ...] | None = None
+    """Functions that the caller may call, where its call makes or runs a macro; None stands for all."""
+
+    unattended: bool = False
+    """True where no person can be asked for approval: the session was asked for by a function."""
 
 
 @event("tool.cancelled", writer="voice", visible=True)
@@ -273,11 +288,30 @@ class ToolCancelled(Event, frozen=True, kw_only=True):
 
 @event("approval.answered", writer="voice", visible=True)
 class ApprovalAnswered(Event, frozen=True, kw_only=True):
-    """The user's own next words after the question were a plain yes or no; `lapsed`: they were neither, twice."""
+    """The user's own next words after the question were a plain yes or no; `lapsed`: they were neither, twice, or the question was cut off
+    when it was asked again, and `words` is empty."""
 
     approval_id: str
     answer: Literal["approved", "denied", "lapsed"]
     words: str
+
+
+@event("run.answered", writer="voice", visible=True)
+class RunAnswered(Event, frozen=True, kw_only=True):
+    """The user answered the question of a run's step in the conversation; with `cancelled`, the run is to be stopped instead."""
+
+    run_id: str
+    step: str
+    text: str
+    cancelled: bool = False
+
+
+@event("tasks.wanted", writer="voice", visible=True)
+class TasksWanted(Event, frozen=True, kw_only=True):
+    """The session can tell the ends of these tasks of its account, which no session has told."""
+
+    task_ids: tuple[str, ...]
+    account: str
 
 
 @event("tool.delivered", writer="voice")

@@ -21,6 +21,7 @@ from voxbridge.shared.errors import Unavailable
 ASK_S: Final = 1.0
 """Seconds that one request waits. A leader that died answers none, and its followers elect another within a few seconds."""
 
+_EVERYTHING: Final = {subjects.ACCOUNT_STREAM: subjects.ACCOUNT_SUBJECTS, subjects.AWARENESS_STREAM: subjects.AWARENESS_SUBJECTS}
 _AGAIN_S: Final = 0.05
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Leader:
 
     async def newest(self, stream: str = subjects.EVENT_STREAM) -> tuple[int, str]:
         """Return position and subject of the last event of a whole stream; `(0, "")` for an empty one. Raises `UNAVAILABLE`."""
-        found = await self._last(subjects.ACCOUNT_SUBJECTS if stream == subjects.ACCOUNT_STREAM else subjects.EVENT_SUBJECTS)
+        found = await self._last(_EVERYTHING.get(stream, subjects.EVENT_SUBJECTS))
         return (found.seq or 0, found.subject or "") if found is not None else (0, "")
 
     async def _last(self, subject: str) -> RawStreamMsg | None:

@@ -31,6 +31,10 @@ VOICE_ACK_WAIT_S: Final = 4
 TOOLS_ACK_WAIT_S: Final = 2.0
 """Seconds that an open call may go unrenewed before another executor gets it."""
 
+AWARENESS_ACK_WAIT_S: Final = 5.0
+AWARENESS_PENDING: Final = 64
+"""Ends of calls that may be delivered and not acknowledged; fewer than the awareness service remembers for each account."""
+
 RETENTION_DAYS: Final = 30
 """Days that a new log keeps events unless a setting says otherwise."""
 
@@ -116,6 +120,16 @@ def streams(retention_days: int = 0, recording: Recording | None = None, *, repl
             duplicate_window=_DUPLICATE_WINDOW_S,
             republish=RePublish(src="vx.a.*.ev.*.*.>", dest="vxa.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
         ),
+        StreamConfig(
+            name=bus_subjects.AWARENESS_STREAM,
+            subjects=[bus_subjects.AWARENESS_SUBJECTS],
+            storage=StorageType.FILE,
+            num_replicas=replicas or None,
+            allow_direct=True,
+            max_msg_size=_MESSAGE_LIMIT,
+            duplicate_window=_DUPLICATE_WINDOW_S,
+            republish=RePublish(src="vx.w.*.ev.*.*.>", dest="vxw.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
+        ),
         _live(bus_subjects.MICROPHONE_STREAM, bus_subjects.MICROPHONE_SUBJECTS, MICROPHONE_S, MICROPHONE_FRAMES, MICROPHONE_BYTES),
         _live(bus_subjects.REPLY_STREAM, bus_subjects.REPLY_SUBJECTS, REPLY_S, REPLY_FRAMES, REPLY_BYTES),
         *((record,) if recording is not None else ()),
@@ -133,6 +147,18 @@ def _live(name: str, subjects: str, seconds: int, frames: int, size: int) -> Str
         max_bytes=size,
         max_msgs_per_subject=frames,
         duplicate_window=seconds,
+    )
+
+
+def _ends(root: str) -> ConsumerConfig:
+    """Return the consumer of how calls ended: from now on, since a failure of last week is no news."""
+    return ConsumerConfig(
+        durable_name=bus_subjects.AWARENESS_CONSUMER,
+        filter_subject=f"{root}.*.ev.tools.c.{bus_subjects.MAIN}",
+        ack_policy=AckPolicy.EXPLICIT,
+        deliver_policy=DeliverPolicy.NEW,
+        ack_wait=AWARENESS_ACK_WAIT_S,
+        max_ack_pending=AWARENESS_PENDING,
     )
 
 
@@ -155,6 +181,7 @@ CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
         ack_wait=TOOLS_ACK_WAIT_S,
         max_ack_pending=10_000,
     ),
+    bus_subjects.AWARENESS_CONSUMER: _ends("vx.s"),
 }
 """The durable consumers on the stream of sessions, by the service that reads them."""
 
@@ -166,6 +193,7 @@ ACCOUNT_CONSUMERS: Final[Mapping[str, ConsumerConfig]] = {
         ack_wait=TOOLS_ACK_WAIT_S,
         max_ack_pending=10_000,
     ),
+    bus_subjects.AWARENESS_CONSUMER: _ends("vx.a"),
 }
 """The durable consumers on the stream of accounts, by the service that reads them."""
 
@@ -205,7 +233,7 @@ async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
     new = wanted
     if wanted.name == bus_subjects.EVENT_STREAM:
         new = wanted.evolve(max_age=wanted.max_age or RETENTION_DAYS * 86_400)
-    elif wanted.name == bus_subjects.ACCOUNT_STREAM and not wanted.num_replicas:
+    elif wanted.name in bus_subjects.LOG_STREAMS and not wanted.num_replicas:
         # An installation of an earlier release may have been given replicas by hand.
         new = wanted.evolve(num_replicas=(await js.stream_info(bus_subjects.EVENT_STREAM)).config.num_replicas)
     elif wanted.name in (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM):

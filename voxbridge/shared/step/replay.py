@@ -14,8 +14,8 @@ import msgspec
 
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.events.journal import JOURNALS, Checkpoint, Taken
-from voxbridge.shared.step.fold import Append, Step
+from voxbridge.shared.events.journal import JOURNALS, Checkpoint, Journal, Taken
+from voxbridge.shared.step.fold import Append, Folded, Step
 from voxbridge.shared.step.journal import JournalReader, LogInput
 
 IGNORED: Final[Mapping[tuple[str, str], str]] = {
@@ -36,6 +36,8 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     step: Step[Any, Any, Any]
     initial: Callable[[str], Any]
     inputs: Any
+    restored: Callable[[events.Recorded], Folded[Any] | None] = lambda _recorded: None
+    """Reads the state in a checkpoint, for a service that erases what its checkpoints stand for."""
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +91,8 @@ class _Expected(msgspec.Struct, frozen=True):
     event: events.Event
     input: Input
     last: bool
-    """True if its input is the last of its journal entry, as it is whenever something was appended."""
+    """True if its input is the last of its journal entry, as it is whenever something was appended, except where inputs were taken
+    together."""
 
 
 def replay(service: Service, log: Sequence[events.Recorded]) -> Replayed:
@@ -101,22 +104,36 @@ def replay(service: Service, log: Sequence[events.Recorded]) -> Replayed:
     own = [recorded for recorded in log if recorded.writer == service.writer]
     if not any(isinstance(recorded.event, JOURNALS[service.writer]) for recorded in own):
         raise VoxbridgeError(Code.NOT_FOUND, f"The {service.writer} service took no input in this session.", field="service")
-    return _Replay(service, log, own).run()
+    base = began_at(service, own)
+    return _Replay(service, log, own, base).run()
+
+
+def began_at(service: Service, own: Sequence[events.Recorded]) -> Folded[Any] | None:
+    """Return the state before the first input that is left, where a checkpoint stands for those before it; None where none is needed."""
+    first = next((one for one in own if isinstance(one.event, JOURNALS[service.writer])), None)
+    if first is None or not isinstance(first.event, Journal) or not first.event.first:
+        return None
+    found = (service.restored(one) for one in own if one.seq < first.seq)
+    return next((one for one in found if one is not None and one.taken == first.event.first), None)
 
 
 class _Replay:
-    def __init__(self, service: Service, log: Sequence[events.Recorded], own: Sequence[events.Recorded]) -> None:
+    def __init__(
+        self, service: Service, log: Sequence[events.Recorded], own: Sequence[events.Recorded], base: Folded[Any] | None = None
+    ) -> None:
         self._service = service
         self._journal: JournalReader[Any] = JournalReader(service.writer, service.inputs, log)
-        self._own = own
+        self._own = own if base is None else [one for one in own if one.seq > base.last_seq]
+        self._first = 0 if base is None else base.number
         self._causes: dict[int | str, Input] = {}
         # A session imported under another id keeps its event ids, which contain its original session id.
         sid = next((recorded.id.partition(".")[0] for recorded in own if recorded.id), log[0].sid)
-        self._result = Replayed(writer=service.writer, sid=sid, began=log[0].ts, state=service.initial(sid))
+        state, taken = (service.initial(sid), 0) if base is None else (base.state, base.taken)
+        self._result = Replayed(writer=service.writer, sid=sid, began=log[0].ts, state=state, inputs=taken)
 
     def run(self) -> Replayed:
         result = self._result
-        for number, recorded in enumerate(self._own):
+        for number, recorded in enumerate(self._own, self._first):
             if not self._journal.is_entry(recorded) and isinstance(recorded.event, events.Unreadable):
                 continue
             self._check_id(number, recorded)
@@ -148,7 +165,7 @@ class _Replay:
             self._result.inputs += 1
             for output in outputs:
                 if isinstance(output, Append):
-                    yield _Expected(output.event, input, last=place == len(journal.inputs))
+                    yield _Expected(output.event, input, last=journal.together or place == len(journal.inputs))
 
     def _shown(self, taken: Taken, value: Any, number: int) -> Input:
         if isinstance(value, LogInput):
@@ -159,7 +176,8 @@ class _Replay:
     def _compare(self, entry: events.Recorded, expected: list[_Expected], followed: list[events.Recorded]) -> None:
         result = self._result
         result.events += len(followed) + 1
-        if followed and expected and expected[-1].last:
+        journal: Any = entry.event
+        if followed and expected and expected[-1].last and not journal.together:
             # The first output of the last input wrote this entry. The step does not decide when other entries are written.
             input = expected[-1].input
             fields = _fields({"ts": entry.ts, "cause": entry.cause}, {"ts": input.at, "cause": None})

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Final, Generic
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Generic, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,15 @@ INPUT_LIMIT: Final = 512 * 1024
 """Bytes of one input. Larger data comes as events, which the journal names by position."""
 
 _encoder = msgspec.msgpack.Encoder()
+
+
+class _Held(NamedTuple):
+    """An event that waits for the journal entry ahead of it: its time (µs), its cause, and how many inputs had been taken with it."""
+
+    event: events.Event
+    now: int
+    cause: int | str
+    taken: int
 
 
 class StepRunner(Generic[S, In, Out]):
@@ -67,6 +76,18 @@ class StepRunner(Generic[S, In, Out]):
         self._unwritten: list[Taken] = []
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._held: list[_Held] | None = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write the inputs that are taken in this block as one journal entry, and the events of all of them behind it."""
+        self._held = []
+        try:
+            yield
+            if self._writer.failed is None:
+                self._release()
+        finally:
+            self._held = None
 
     def take(self, input: In | LogInput) -> None:
         """Take one input: step, journal it, and carry out the outputs in order.
@@ -110,12 +131,15 @@ class StepRunner(Generic[S, In, Out]):
         self._unwritten.append(taken)
         self._bytes += size
         for output in outputs:
-            if isinstance(output, Append):
+            if isinstance(output, Append) and self._held is not None:
+                self._held.append(_Held(output.event, now, cause, self.taken))
+            elif isinstance(output, Append):
                 self._flush(now)
                 self._submit(output.event, now, cause)
             else:
                 self._perform(output)
         if len(self._unwritten) >= JOURNAL_LIMIT or self._bytes >= JOURNAL_BYTES:
+            self._release()
             self._flush(now)
         elif self._unwritten and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(JOURNAL_INTERVAL_S, self._flush_now)
@@ -130,13 +154,22 @@ class StepRunner(Generic[S, In, Out]):
             with suppress(VoxbridgeError):  # the writer is stopped and has told its owner
                 self._flush(self._clock.now_us())
 
-    def _flush(self, now: int) -> None:
+    def _release(self) -> None:
+        """Write the journal and then the events that waited for it."""
+        if not self._held:
+            return
+        held, self._held = self._held, []
+        self._flush(held[-1].now, together=any(one.taken != self.taken for one in held))
+        for one in held:
+            self._submit(one.event, one.now, one.cause)
+
+    def _flush(self, now: int, *, together: bool = False) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._unwritten:
             inputs, self._unwritten, self._bytes = tuple(self._unwritten), [], 0
-            self._submit(self._journal_type(first=self.taken - len(inputs), inputs=inputs), now, None)
+            self._submit(self._journal_type(first=self.taken - len(inputs), inputs=inputs, together=together), now, None)
 
     def _submit(self, event: events.Event, now: int, cause: int | str | None) -> None:
         try:

@@ -42,6 +42,9 @@ SWEEP: Final = 512
 WORKERS_LIMIT: Final = 1_000
 """Voice workers that are remembered; the oldest is dropped when one more begins."""
 
+CHILDREN_KEPT_S: Final = 86_400
+"""Seconds for which an account's child sessions are counted after the last one was opened; none lasts as long."""
+
 _CATALOGUE: Final = "vx:functions"
 _SESSIONS: Final = "vx:sessions"
 _LIVE: Final = "vx:sessions:live"
@@ -336,6 +339,20 @@ class Store:
             pipeline.incr(key)
             pipeline.expire(key, keep_s)
             return int((await self._run(pipeline.execute()))[0])
+
+    async def count_child(self, account: str, sid: str, ts: int) -> list[tuple[str, int]]:
+        """Count a child session among those of its account. Return those counted before it, with the times of that (µs), oldest first."""
+        key = f"vx:gateway:children:{account}"
+        async with self.redis.pipeline(transaction=True) as pipeline:
+            pipeline.zadd(key, {sid: ts}, nx=True)
+            pipeline.expire(key, CHILDREN_KEPT_S)
+            pipeline.zrange(key, 0, -1, withscores=True)
+            found = [(_text(one), int(at)) for one, at in (await self._run(pipeline.execute()))[-1]]
+        return found[: [one for one, _ in found].index(sid)]
+
+    async def forget_child(self, account: str, sid: str) -> None:
+        """Count a child session no longer."""
+        await self._run(self.redis.zrem(f"vx:gateway:children:{account}", sid))
 
     async def notes(self, account: str) -> list[Note]:
         """Return the notes of an account, newest first."""

@@ -18,13 +18,15 @@ import msgspec
 from nats.errors import Error as NatsError
 from nats.js.api import Header
 
+from voxbridge.services.gateway.calls import in_sessions
 from voxbridge.services.gateway.calls.ledger import KEY_US, KEYS_LIMIT, Requested, Task
 from voxbridge.services.gateway.calls.ledgers import Followed, Ledgers
 from voxbridge.shared import events
-from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function
+from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function, without_page
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested, ToolRequested
+from voxbridge.shared.events.tools import ApprovalRequested
 from voxbridge.shared.log.append_stats import is_full
 from voxbridge.shared.log.quotas import Rated
 from voxbridge.shared.log.reader import Log
@@ -52,6 +54,13 @@ CANCEL_S: Final = 5.0
 
 _PAUSE_S: Final = 0.1
 _log = logging.getLogger(__name__)
+
+
+class Listed(NamedTuple):
+    """Open tasks; `incomplete`: of some sessions it is not known which they have."""
+
+    tasks: list[Task]
+    incomplete: bool
 
 
 class Limits(NamedTuple):
@@ -108,12 +117,14 @@ class Calls:
         finally:
             self._waiting -= 1
 
-    async def cancel(self, account: str, task_id: str) -> Task:
-        """Cancel a task, and return it as it is when it has ended, or after `CANCEL_S`. Raises `NOT_FOUND`, `CONFLICT` for one that is
-        over, and `UNAVAILABLE`."""
+    async def cancel(self, account: str, task_id: str, session: str = "") -> Task:
+        """Cancel a task, and return it as it is when it has ended, or after `CANCEL_S`. `session` says in which it was begun, where tasks
+        of several have this id. Raises `NOT_FOUND`, `CONFLICT` for one that is over or not the only one, and `UNAVAILABLE`."""
         followed = await self.ledgers.of(account)
         await followed.current()
-        task = _known(followed, task_id)
+        task = followed.ledger.task(task_id) if not session else None
+        if task is None:
+            return await self._cancel_in(await self._in_session(account, task_id, session))
         if task.end:
             raise VoxbridgeError(Code.CONFLICT, f"The task is over: it is {task.state}.", field="task_id", retryable=False)
         ended = followed.ledger.expect(task_id)
@@ -124,25 +135,60 @@ class Calls:
             ended.cancel()
         return _known(followed, task_id)
 
+    async def _cancel_in(self, task: Task) -> Task:
+        """Cancel a task of a session, as a client of the session does."""
+        async with in_sessions.End(self._log, task.session, task.id) as end:
+            await self._append(task.session, TaskCancelRequested(task_id=task.id), secrets.token_hex(8))
+            ended = await end.within(CANCEL_S)
+        return task if ended is None else in_sessions.ended(task, ended)
+
+    async def _in_session(self, account: str, task_id: str, session: str = "") -> Task:
+        listed = await in_sessions.open_tasks(self._log, account)
+        found = [one for one in listed.tasks if one.task_id == task_id and session in ("", one.sid)]
+        if len(found) > 1:
+            message = "Calls in several sessions have a task with this id. Say which with `session`."
+            raise VoxbridgeError(Code.CONFLICT, message, field="session", retryable=False)
+        if not found and listed.incomplete:
+            raise Unavailable("Not every session could be asked for its tasks, and no other has this one. Ask again.", retry_after_ms=1_000)
+        if not found:
+            raise _unknown()
+        return in_sessions.shown(found[0])
+
     async def approve(self, account: str, answer: ApprovalClicked) -> None:
         """Record a person's answer to a request for approval. Raises `NOT_FOUND` when nothing asks for it, and `UNAVAILABLE`."""
         followed = await self.ledgers.of(account)
         await followed.current()
-        if not any(task.approval_id == answer.approval_id and task.state == "needs_approval" for task in followed.ledger.tasks()):
+        if not any(asked.approval_id == answer.approval_id for asked in followed.ledger.asked()):
             raise VoxbridgeError(Code.NOT_FOUND, "Nothing waits for this approval; it may have lapsed.", field="approval_id")
         await self._append(followed.log_id, answer, secrets.token_hex(8))
 
-    async def tasks(self, account: str) -> list[Task]:
-        """Return the tasks of an account that are not over. Raises `UNAVAILABLE`."""
+    async def approvals(self, account: str) -> list[ApprovalRequested]:
+        """Return the requests for approval of an account that are open. Raises `UNAVAILABLE`."""
         followed = await self.ledgers.of(account)
         await followed.current()
-        return followed.ledger.tasks()
+        return followed.ledger.asked()
+
+    async def ended(self, account: str) -> list[Task]:
+        """Return the tasks of an account outside sessions that ended lately, the latest first. Raises `UNAVAILABLE`."""
+        followed = await self.ledgers.of(account)
+        await followed.current()
+        return followed.ledger.ended()
+
+    async def tasks(self, account: str) -> Listed:
+        """Return the tasks of an account that are not over, in sessions and outside, oldest first. Raises `UNAVAILABLE`."""
+        followed = await self.ledgers.of(account)
+        await followed.current()
+        others = await in_sessions.open_tasks(self._log, account)
+        found = [*followed.ledger.tasks(), *(in_sessions.shown(one) for one in others.tasks)]
+        return Listed(sorted(found, key=lambda task: task.started_at_ms), others.incomplete)
 
     async def task(self, account: str, task_id: str) -> tuple[Task, events.Recorded | None]:
         """Return a task and, when it is over, the event that ended it. Raises `NOT_FOUND` and `UNAVAILABLE`."""
         followed = await self.ledgers.of(account)
         await followed.current()
-        task = _known(followed, task_id)
+        task = followed.ledger.task(task_id)
+        if task is None:
+            return await self._in_session(account, task_id), None
         return task, await followed.read(task.end) if task.end else None
 
     async def close(self) -> None:
@@ -223,8 +269,9 @@ class Calls:
             self._catalogued_at = loop.time()
         function = self._catalogue.get(name)
         if name in BROWSER_FUNCTIONS or (function is not None and function.kind == "browser"):
-            message = f"{name} is answered by a page, in the session that the page holds; a call over REST has none."
-            raise VoxbridgeError(Code.UNAVAILABLE, message, retryable=False)
+            raise VoxbridgeError(Code.UNAVAILABLE, without_page(name), retryable=False)
+        if function is None and "__" in name:  # a tool of an MCP server, of which the executor may say why it is not there
+            return Function(name=name, description="", parameters={})
         if function is None:
             raise VoxbridgeError(Code.NOT_FOUND, f"There is no function {name[:64]!r}. GET /api/vox/functions lists them.", field="name")
         return function
@@ -249,5 +296,10 @@ def _same(call: Requested, request: str) -> Requested:
 def _known(followed: Followed, task_id: str) -> Task:
     task = followed.ledger.task(task_id)
     if task is None:
-        raise VoxbridgeError(Code.NOT_FOUND, "The account has no task with this id outside its sessions.", field="task_id")
+        raise _unknown()
     return task
+
+
+def _unknown() -> VoxbridgeError:
+    message = "The account has no open task with this id, and outside sessions none that ended lately."
+    return VoxbridgeError(Code.NOT_FOUND, message, field="task_id")

@@ -26,20 +26,24 @@ KEYS_LIMIT: Final = 50_000
 ENDED_TASKS: Final = 256
 """Tasks that are over and can still be asked for."""
 
+ASKED_LIMIT: Final = 64
+"""Open requests for approval of one account; an account has fewer calls open than that."""
+
 TaskState = Literal["needs_approval", "running", "completed", "failed", "cancelled", "interrupted", "declined"]
 """`needs_approval`: a person is asked; `declined`: the answer was no, or none came in time."""
 
 _GOING_ON: Final = ("needs_approval", "running")
 _ANSWERS: Final = tools.ToolCompleted | tools.ToolFailed | tools.ToolInterrupted
-_TASK_ENDS: Final = tools.TaskCompleted | tools.TaskFailed | tools.TaskCancelled | tools.TaskInterrupted
-_ENDS: Final[dict[type[events.Event], TaskState]] = {
+TASK_ENDS: Final = tools.TaskCompleted | tools.TaskFailed | tools.TaskCancelled | tools.TaskInterrupted
+ENDS: Final[dict[type[events.Event], TaskState]] = {
     tools.TaskCompleted: "completed",
     tools.TaskFailed: "failed",
     tools.TaskCancelled: "cancelled",
     tools.TaskInterrupted: "interrupted",
 }
 TYPES: Final = (
-    *("tool.requested", "tool.completed", "tool.failed", "tool.interrupted", "approval.ended", "session.erased"),
+    *("tool.requested", "tool.completed", "tool.failed", "tool.interrupted", "session.erased"),
+    *("approval.requested", "approval.ended"),
     *("task.started", "task.progressed", "task.completed", "task.failed", "task.cancelled", "task.interrupted"),
 )
 """Events that the view is made of."""
@@ -73,8 +77,12 @@ class Task(msgspec.Struct, kw_only=True, omit_defaults=True):
     done: float = 0.0
     message: str = ""
     approval_id: str = ""
+    ended_at_ms: int | None = None
     end: int = 0
     """Position of the event that ended it."""
+
+    session: str = ""
+    """Session in which it was begun; empty for one that was asked for outside."""
 
 
 class Ledger:
@@ -86,6 +94,7 @@ class Ledger:
         self._by_seq: dict[int, Requested] = {}
         self._open: set[str] = set()
         self._tasks: OrderedDict[str, Task] = OrderedDict()
+        self._asked: OrderedDict[str, tools.ApprovalRequested] = OrderedDict()
         self._waiting: dict[str, set[asyncio.Future[events.Recorded]]] = {}
 
     @property
@@ -100,6 +109,14 @@ class Ledger:
     def tasks(self) -> list[Task]:
         """Return the tasks that are not over, oldest first."""
         return [task for task in self._tasks.values() if task.state in _GOING_ON]
+
+    def ended(self) -> list[Task]:
+        """Return the tasks that are over, the latest first."""
+        return [task for task in reversed(self._tasks.values()) if task.state not in _GOING_ON]
+
+    def asked(self) -> list[tools.ApprovalRequested]:
+        """Return the requests for approval that are open, oldest first. A step of a run asks, too, and is no task of its own."""
+        return list(self._asked.values())
 
     def task(self, task_id: str) -> Task | None:
         """Return a task that runs or ended lately."""
@@ -145,7 +162,7 @@ class Ledger:
             running = self._tasks.get(event.task_id)
             if running is not None:
                 running.done, running.message = event.done, event.message
-        elif isinstance(event, _TASK_ENDS):
+        elif isinstance(event, TASK_ENDS):
             self._task_ended(recorded, event)
         elif isinstance(event, SessionErased):
             self._calls.clear()
@@ -153,10 +170,13 @@ class Ledger:
             self._by_seq.clear()
             self._open.clear()
             self._tasks.clear()
-        elif isinstance(event, tools.ApprovalEnded) and event.outcome != "approved":
-            asked = next((task for task in self._tasks.values() if task.approval_id == event.approval_id), None)
-            if asked is not None:
-                self._over(asked, "declined", recorded)
+            self._asked.clear()
+        elif isinstance(event, tools.ApprovalRequested):
+            self._asked[event.approval_id] = event
+            while len(self._asked) > ASKED_LIMIT:
+                self._asked.popitem(last=False)
+        elif isinstance(event, tools.ApprovalEnded):
+            self._approval_ended(recorded, event)
 
     def _requested(self, recorded: events.Recorded, event: ToolRequested) -> None:
         first = self._calls.get(event.call_id)
@@ -186,15 +206,21 @@ class Ledger:
             if not (isinstance(event, tools.ToolCompleted) and event.result.get("task_id")):
                 self._closed(call.call_id)
         if isinstance(event, tools.ToolCompleted) and event.result.get("status") == "needs_approval":
-            self._asked(recorded, event)
+            self._waits(recorded, event)
         self._tell(event.call_id, recorded)
 
     def _task_ended(self, recorded: events.Recorded, event: Any) -> None:
         task = self._tasks.get(event.task_id)
         if task is not None:
-            self._over(task, _ENDS[type(event)], recorded)
+            self._over(task, ENDS[type(event)], recorded)
 
-    def _asked(self, recorded: events.Recorded, event: tools.ToolCompleted) -> None:
+    def _approval_ended(self, recorded: events.Recorded, event: tools.ApprovalEnded) -> None:
+        self._asked.pop(event.approval_id, None)
+        asked = next((task for task in self._tasks.values() if task.approval_id == event.approval_id), None)
+        if asked is not None and event.outcome != "approved":
+            self._over(asked, "declined", recorded)
+
+    def _waits(self, recorded: events.Recorded, event: tools.ToolCompleted) -> None:
         self._tasks[event.result["task_id"]] = Task(
             id=event.result["task_id"],
             function=event.name,
@@ -206,7 +232,7 @@ class Ledger:
         )
 
     def _over(self, task: Task, state: TaskState, recorded: events.Recorded) -> None:
-        task.state, task.end = state, recorded.seq
+        task.state, task.end, task.ended_at_ms = state, recorded.seq, recorded.ts // 1_000
         self._tasks.move_to_end(task.id)
         self._closed(task.call_id)
         over = [one.id for one in self._tasks.values() if one.state not in _GOING_ON]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
-from voxbridge.services.gateway.core import closing, inputs, messages, page_functions, session_token
+from voxbridge.services.gateway.core import closing, inputs, messages, page_functions, reports, session_token
 from voxbridge.services.gateway.core.browser_calls import Calls
 from voxbridge.services.gateway.core.messages import ClientMessage
 from voxbridge.services.gateway.core.outbound import Reader
@@ -24,18 +25,36 @@ WAITING_LIMIT: Final = 64
 """Messages that may wait while the session is opened or resumed."""
 
 
-def text(connection: Connection, input: inputs.TextMessage) -> Step:
-    """Take a text message, or answer with the reason why it is wrong."""
+def message(connection: Connection, input: inputs.ClientInput) -> Step:
+    """Take a message, or answer with the reason why it is wrong, or may not be sent now."""
     try:
-        return _take(connection, messages.read(input.payload), input.now_ms)
+        match input:
+            case inputs.TextMessage(payload=payload):
+                return _take(connection, messages.read(payload), input.now_ms)
+            case inputs.MessageRead(message=message):
+                return _take(connection, message, input.now_ms)
+            case inputs.Asked(opens=opens):
+                return _asked(connection, opens, input.now_ms)
+            case inputs.Wrong(error=error):
+                return closing.refuse(connection, error, input.now_ms)
     except VoxbridgeError as error:
         return closing.refuse(connection, error, input.now_ms)
 
 
+def _asked(connection: Connection, opens: Open, now_ms: int) -> Step:
+    if not isinstance(connection.phase, Fresh):
+        raise _has_its_session()
+    event = replace(opens.event, resume_hash=connection.origin.resume_hash)
+    return replace(connection, phase=Opening(now_ms)), (replace(opens, event=event),)
+
+
 def binary(connection: Connection, input: inputs.BinaryMessage) -> Step:
-    """Answer a binary message with the reason why the audio path refused it. Frames that come while a session is opened or ends are
-    dropped."""
+    """Publish bare samples, or answer a binary message with the reason why the audio path refused it. What comes while no session is open
+    is dropped."""
     try:
+        if input.bare:
+            frames.check_pcm(len(input.payload))
+            return connection, (PublishMic(input.payload),) if connection.takes_audio else ()
         _check_binary(connection, input.payload)
     except VoxbridgeError as error:
         return closing.refuse(connection, error, input.now_ms)
@@ -56,7 +75,7 @@ def _check_binary(connection: Connection, payload: bytes) -> None:
         raise messages.too_large(len(payload))
     frames.check(payload)
     if isinstance(connection.phase, Fresh):
-        raise _before_start("An audio frame")
+        raise _before_start(connection, "An audio frame")
 
 
 def _take(connection: Connection, message: ClientMessage, now_ms: int) -> Step:
@@ -65,12 +84,12 @@ def _take(connection: Connection, message: ClientMessage, now_ms: int) -> Step:
         raise VoxbridgeError(Code.INVALID_MESSAGE, f"`{name}` needs the sub-protocol `voxbridge.v1`.", field="type")
     if isinstance(message, messages.Start | messages.Resume):
         if not isinstance(connection.phase, Fresh):
-            raise VoxbridgeError(Code.CONFLICT, "This socket has its session; open another socket for another one.", field="type")
+            raise _has_its_session()
         if isinstance(message, messages.Start):
             return _start(connection, message, now_ms)
         return _look_for(connection, SessionToken(message.session_id, message.resume_token, message.last_seq), Resuming(now_ms))
     if isinstance(connection.phase, Fresh):
-        raise _before_start(f"`{message.__struct_config__.tag}`")
+        raise _before_start(connection, f"`{message.__struct_config__.tag}`")
     if isinstance(message, messages.Audio):
         pcm = messages.pcm_of(message)
         return connection, (PublishMic(pcm),) if connection.takes_audio else ()
@@ -112,7 +131,7 @@ def _start(connection: Connection, message: messages.Start, now_ms: int) -> Step
 
 
 def _look_for(connection: Connection, wanted: SessionToken, phase: Resuming, *, unrecorded: bool = False) -> Step:
-    reader = Reader(wanted.sid, connection.reader.v1, wanted.token)
+    reader = Reader(wanted.sid, connection.reader.v1, wanted.token, first=connection.reader.first)
     connection = replace(connection, reader=reader, phase=phase, calls=Calls(closed={}), last_seq=wanted.last_seq)
     return connection, (Resume(wanted.sid, wanted.token, wanted.last_seq, unrecorded),)
 
@@ -140,6 +159,8 @@ def _event(message: ClientMessage) -> events.Event:
             )
         case messages.Interrupt():
             return events.gateway.InterruptRequested()
+        case messages.Reset():
+            return events.gateway.ResetRequested()
         case messages.AudioEnd():
             return events.gateway.AudioEnded()
         case messages.ApprovalAnswer():
@@ -148,6 +169,10 @@ def _event(message: ClientMessage) -> events.Event:
                 answer=message.answer,  # type: ignore[arg-type]  # checked against ANSWERS
                 scope=message.scope,  # type: ignore[arg-type]  # checked against SCOPES
             )
+        case messages.RunAnswer():
+            return events.gateway.RunAnswerReceived(run_id=message.run_id, text=message.text, step=message.step)
+        case messages.Awareness():
+            return reports.event(message.event_type, msgspec.structs.asdict(message))
         case messages.CancelTask():
             return events.gateway.TaskCancelRequested(task_id=message.task_id)
         case _:
@@ -160,5 +185,10 @@ def _check_room(waiting: int) -> None:
         raise VoxbridgeError(Code.OVERLOADED, message, limit=WAITING_LIMIT)
 
 
-def _before_start(what: str) -> VoxbridgeError:
-    return VoxbridgeError(Code.CONFLICT, f"{what} came before `start`. Send `start` or `resume` first.", field="type")
+def _before_start(connection: Connection, what: str) -> VoxbridgeError:
+    first = connection.reader.first
+    return VoxbridgeError(Code.CONFLICT, f"{what} came before `{first}`. Send `{first}` or `resume` first.", field="type")
+
+
+def _has_its_session() -> VoxbridgeError:
+    return VoxbridgeError(Code.CONFLICT, "This socket has its session; open another socket for another one.", field="type")

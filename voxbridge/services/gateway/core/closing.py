@@ -37,7 +37,7 @@ def close(connection: Connection, code: int, reason: str, *before: Output) -> St
 
 def fail(connection: Connection, error: VoxbridgeError) -> Step:
     """Close because of an error; the session goes on without this client."""
-    if error.code in (Code.UNAUTHENTICATED, Code.PERMISSION_DENIED):
+    if error.code in (Code.UNAUTHENTICATED, Code.PERMISSION_DENIED, Code.INVALID_ARGUMENT, Code.TOO_LARGE):
         return close(connection, NOT_ALLOWED, "this session is not allowed", Send(outbound.of_error(error)))
     code = TRY_LATER if error.retryable else FAULT
     return close(connection, code, "the gateway cannot go on with this session", Send(outbound.of_error(error)))

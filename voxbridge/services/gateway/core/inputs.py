@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from voxbridge.services.gateway.core.browser_calls import Calls
+from voxbridge.services.gateway.core.messages import ClientMessage
+from voxbridge.services.gateway.core.outputs import Open
 from voxbridge.services.gateway.core.resume_rules import Known
 from voxbridge.shared import events
 from voxbridge.shared.bus import moments
@@ -23,11 +25,33 @@ class TextMessage(msgspec.Struct, frozen=True):
     now_ms: int
 
 
+class MessageRead(msgspec.Struct, frozen=True):
+    """A message of the client that its door has parsed."""
+
+    message: ClientMessage
+    now_ms: int
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request for a session, from a door that has messages of its own for that."""
+
+    opens: Open
+    now_ms: int
+
+
+class Wrong(msgspec.Struct, frozen=True):
+    """A message of the client that its door refuses."""
+
+    error: VoxbridgeError
+    now_ms: int
+
+
 class BinaryMessage(msgspec.Struct, frozen=True):
-    """A binary message of the client that the audio path refused."""
+    """A binary message of the client that the audio path refused, or, from a client without frames, `bare` samples."""
 
     payload: bytes
     now_ms: int
+    bare: bool = False
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -99,8 +123,9 @@ class Congested(msgspec.Struct, frozen=True):
     """The client did not read, and its queue is full."""
 
 
+ClientInput = TextMessage | MessageRead | Asked | Wrong
 Input = (
-    TextMessage
+    ClientInput
     | BinaryMessage
     | Opened
     | Resumed

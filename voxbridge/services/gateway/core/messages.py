@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.gateway.core import page_functions
+from voxbridge.services.gateway.core import page_functions, reports
 from voxbridge.services.gateway.core.page_functions import PageFunction
 from voxbridge.shared.audio import frames
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -29,6 +29,8 @@ AGENT_LIMIT: Final = 64
 TOKEN_LIMIT: Final = 4_096
 RESULT_LIMIT: Final = 256 * 1024
 """Bytes of a page's answer to a call, so that it fits into one event of the log."""
+ANSWER_LIMIT: Final = 2_000
+"""Characters of an answer to the question of a run."""
 COUNTER_LIMIT: Final = 0xFFFF_FFFF
 POSITION_LIMIT: Final = 2**53 - 1
 """The largest integer that every JSON parser keeps exactly."""
@@ -102,10 +104,34 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, tag="approval_answer"):
     scope: str = "once"
 
 
+class RunAnswer(msgspec.Struct, frozen=True, tag="run_answer"):
+    """The user's answer to the question of a run; `step` names the step that asked."""
+
+    run_id: str
+    text: str
+    step: str = ""
+
+
 class CancelTask(msgspec.Struct, frozen=True, tag="cancel_task"):
     """Cancel a task."""
 
     task_id: str
+
+
+class Awareness(msgspec.Struct, frozen=True, tag="awareness"):
+    """A page that the user came to, an error that the page met, or something that it states about the user's work."""
+
+    event_type: str
+    page: str = ""
+    title: str = ""
+    error_type: str = ""
+    message: str = ""
+    key: str = ""
+    value: str = ""
+
+
+class Reset(msgspec.Struct, frozen=True, tag="reset"):
+    """Begin the conversation anew, in the same session."""
 
 
 class AudioEnd(msgspec.Struct, frozen=True, tag="audio_end"):
@@ -120,8 +146,23 @@ class Resume(msgspec.Struct, frozen=True, tag="resume"):
     last_seq: int
 
 
-ClientMessage = Start | Resume | Audio | Text | BrowserFunctionResult | End | Playback | Interrupt | AudioEnd | ApprovalAnswer | CancelTask
-V1_ONLY: Final = (Resume, Playback, Interrupt, AudioEnd, ApprovalAnswer, CancelTask)
+ClientMessage = (
+    Start
+    | Resume
+    | Audio
+    | Text
+    | BrowserFunctionResult
+    | End
+    | Playback
+    | Interrupt
+    | Reset
+    | AudioEnd
+    | ApprovalAnswer
+    | RunAnswer
+    | CancelTask
+    | Awareness
+)
+V1_ONLY: Final = (Resume, Playback, Interrupt, Reset, AudioEnd, ApprovalAnswer, RunAnswer, CancelTask, Awareness)
 
 _decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 _encoder = msgspec.msgpack.Encoder()
@@ -219,8 +260,14 @@ def _check(message: ClientMessage) -> None:
             _filled("approval_id", message.approval_id, NAME_LIMIT)
             _among("answer", message.answer, ANSWERS)
             _among("scope", message.scope, SCOPES)
+        case RunAnswer():
+            _filled("run_id", message.run_id, NAME_LIMIT)
+            _filled("text", message.text, ANSWER_LIMIT)
+            _at_most("step", message.step, NAME_LIMIT)
         case CancelTask():
             _filled("task_id", message.task_id, NAME_LIMIT)
+        case Awareness():
+            reports.check(message.event_type, msgspec.structs.asdict(message))
         case _:
             pass
 
@@ -265,7 +312,4 @@ def _storable(field: str, value: dict[str, Any]) -> None:
         )
 
 
-_TYPES: Final = [
-    str(kind.__struct_config__.tag)
-    for kind in (Start, Resume, Audio, Text, BrowserFunctionResult, End, Playback, Interrupt, AudioEnd, ApprovalAnswer, CancelTask)
-]
+_TYPES: Final = [str(kind.__struct_config__.tag) for kind in (Start, Audio, Text, BrowserFunctionResult, End, *V1_ONLY)]

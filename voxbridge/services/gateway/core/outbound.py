@@ -22,12 +22,13 @@ Message = dict[str, Any]
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """The recipient of a message. `resumed`: a plain client that resumed a session before it was set up."""
+    """The recipient of a message. `resumed`: a plain client that resumed a session before it was set up. `first`: what opens one."""
 
     sid: str
     v1: bool
     resume_token: str = ""
     resumed: bool = False
+    first: str = "start"
 
 
 _E = TypeVar("_E", bound=events.Event)
@@ -47,8 +48,14 @@ def of_moment(moment: moments.Moment, reader: Reader) -> Message | None:
     """Return the message for a moment; None for plain VOX."""
     if not reader.v1:
         return None
-    if isinstance(moment, moments.StateChanged):
-        return state(moment.state, moment.reason)
+    match moment:
+        case moments.StateChanged():
+            return state(moment.state, moment.reason)
+        case moments.GreetingBegun():
+            return {"type": "greeting", "text": moment.text}
+        case moments.ReplyWritten():
+            told: Message = {"type": "chat", "text": moment.text, "steps": [f"Using {name}" for name in moment.calls]}
+            return told | {"turn": moment.turn, "generation": moment.generation}
     message: Message = {"type": "transcript", "role": moment.role, "text": moment.text, "final": False, "turn": moment.turn}
     if moment.role == "assistant":
         message["generation"] = moment.generation
@@ -184,6 +191,11 @@ def _user_said(event: events.voice.UserSaid, reader: Reader) -> Message:
     return message
 
 
+@_makes(events.voice.ConversationReset)
+def _reset(_: events.voice.ConversationReset, reader: Reader) -> Message | None:
+    return {"type": "reset"} if reader.v1 else None
+
+
 @_makes(events.voice.AgentSaid)
 def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None:
     written = event.output == "text"
@@ -232,8 +244,9 @@ def _tool_cancelled(event: events.voice.ToolCancelled, reader: Reader) -> Messag
 
 
 @_makes(events.tools.ToolCompleted)
-def _tool_completed(event: events.tools.ToolCompleted, _: Reader) -> Message:
-    return {"type": "function_result", "name": event.name, "result": told_result(event.result), "fn_call_id": event.call_id}
+def _tool_completed(event: events.tools.ToolCompleted, reader: Reader) -> Message:
+    message = {"type": "function_result", "name": event.name, "result": told_result(event.result), "fn_call_id": event.call_id}
+    return message | ({"undo": True} if event.undo and reader.v1 else {})
 
 
 @_makes(events.tools.ToolFailed)
@@ -252,8 +265,9 @@ def _task_started(event: events.tools.TaskStarted, _: Reader) -> Message:
 
 
 @_makes(events.tools.TaskCompleted)
-def _task_completed(event: events.tools.TaskCompleted, _: Reader) -> Message:
-    return _task_over(event.task_id, event.function, told_result(event.result))
+def _task_completed(event: events.tools.TaskCompleted, reader: Reader) -> Message:
+    message = _task_over(event.task_id, event.function, told_result(event.result))
+    return message | ({"undo": True} if event.undo and reader.v1 else {})
 
 
 @_makes(events.tools.TaskProgressed)
@@ -276,6 +290,7 @@ def _approval_requested(event: events.tools.ApprovalRequested, reader: Reader) -
         "effect": event.effect,
         "question": event.question,
         "expires_ts": event.expires_ts,
+        "scopes": list(event.scopes),
     }
 
 
@@ -284,6 +299,72 @@ def _approval_ended(event: events.tools.ApprovalEnded, reader: Reader) -> Messag
     if not reader.v1:
         return None
     return {"type": "approval_ended", "approval_id": event.approval_id, "name": event.name, "outcome": event.outcome, "by": event.by}
+
+
+@_makes(events.tools.RunStarted)
+def _run_started(event: events.tools.RunStarted, reader: Reader) -> Message | None:
+    started = {"type": "run_started", "run_id": event.run_id, "name": event.name, "kind": event.kind}
+    return {**started, "steps": event.steps, "inputs": event.inputs} if reader.v1 else None
+
+
+@_makes(events.tools.RunStepStarted)
+def _run_step_started(event: events.tools.RunStepStarted, reader: Reader) -> Message | None:
+    message = _run_step(event.run_id, event.step, event.attempt, "started")
+    return {**message, "action": event.action, "target": event.target, "args": event.given} if reader.v1 else None
+
+
+@_makes(events.tools.RunStepCompleted)
+def _run_step_completed(event: events.tools.RunStepCompleted, reader: Reader) -> Message | None:
+    return {**_run_step(event.run_id, event.step, event.attempt, "completed"), "result": event.result} if reader.v1 else None
+
+
+@_makes(events.tools.RunStepFailed)
+def _run_step_failed(event: events.tools.RunStepFailed, reader: Reader) -> Message | None:
+    state = "failed" if event.known else "interrupted"
+    return {**_run_step(event.run_id, event.step, event.attempt, state), "error": failure(event.error)} if reader.v1 else None
+
+
+@_makes(events.tools.RunStepSkipped)
+def _run_step_skipped(event: events.tools.RunStepSkipped, reader: Reader) -> Message | None:
+    return _run_step(event.run_id, event.step, 0, "skipped") if reader.v1 else None
+
+
+def _run_step(run_id: str, step: str, attempt: int, state: str) -> Message:
+    return {"type": "run_step", "run_id": run_id, "step": step, "attempt": attempt, "state": state}
+
+
+@_makes(events.tools.TourStarted)
+def _tour_started(event: events.tools.TourStarted, reader: Reader) -> Message | None:
+    message: Message = {"type": "start_tour", "page": event.page, "tour": event.tour}
+    return {**message, "named": event.named} if reader.v1 else message
+
+
+@_makes(events.tools.RunWaiting)
+def _run_waiting(event: events.tools.RunWaiting, reader: Reader) -> Message | None:
+    if not reader.v1:
+        return None
+    message: Message = {"type": "run_waiting", "run_id": event.run_id, "name": event.name, "reason": event.reason}
+    message |= {"step": event.step, "question": event.question}
+    return message if event.expires_ts is None else {**message, "expires_ts": event.expires_ts}
+
+
+@_makes(events.tools.RunCompleted)
+def _run_completed(event: events.tools.RunCompleted, reader: Reader) -> Message | None:
+    return {**_run_ended(event, "completed"), "result": event.result} if reader.v1 else None
+
+
+@_makes(events.tools.RunFailed)
+def _run_failed(event: events.tools.RunFailed, reader: Reader) -> Message | None:
+    return {**_run_ended(event, "failed"), "step": event.step, "error": failure(event.error)} if reader.v1 else None
+
+
+@_makes(events.tools.RunCancelled)
+def _run_cancelled(event: events.tools.RunCancelled, reader: Reader) -> Message | None:
+    return {**_run_ended(event, "cancelled"), "reason": event.reason} if reader.v1 else None
+
+
+def _run_ended(event: events.tools.RunCompleted | events.tools.RunFailed | events.tools.RunCancelled, outcome: str) -> Message:
+    return {"type": "run_ended", "run_id": event.run_id, "name": event.name, "outcome": outcome, "ms": event.ms}
 
 
 @_makes(events.tools.TaskFailed)

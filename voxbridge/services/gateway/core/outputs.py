@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from voxbridge.shared import events
+from voxbridge.shared.platform.handlers import Configuration
 
 NORMAL: Final = 1000
 FAULT: Final = 1011
@@ -32,6 +33,8 @@ class Open(msgspec.Struct, frozen=True):
 
     event: events.gateway.SessionRequested
     token: str = ""
+    configuration: Configuration | None = None
+    """Configuration of the page, at the door where it sends one."""
 
 
 class Resume(msgspec.Struct, frozen=True):

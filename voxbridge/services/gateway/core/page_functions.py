@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function
+from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS, Function, is_names
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 FUNCTIONS_LIMIT: Final = 32
@@ -61,7 +61,7 @@ def check(declared: Sequence[PageFunction]) -> tuple[Function, ...]:
     return tuple(
         Function(
             name=one.name,
-            description=one.description or f"{one.name.replace('_', ' ').strip().capitalize()}.",
+            description=one.description or _called(one),
             parameters={**_EMPTY, **(one.parameters or {})},
             kind="browser",
             timeout_s=one.timeout_ms / 1_000,
@@ -69,6 +69,12 @@ def check(declared: Sequence[PageFunction]) -> tuple[Function, ...]:
         for one in declared
         if not one.by_name
     )
+
+
+def _called(one: PageFunction) -> str:
+    """Return what a function without a description is told to do; nothing where the catalogue says it, and the page what there is."""
+    names = is_names(Function(name=one.name, description="", parameters=one.parameters or {}))
+    return "" if names else f"{one.name.replace('_', ' ').strip().capitalize()}."
 
 
 def check_names(names: Sequence[str]) -> None:

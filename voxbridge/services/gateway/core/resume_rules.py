@@ -51,6 +51,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     model_away: bool = False
     speaker: Speaker = Speaker()
     recorded: bool = False
+    account: str = ""
+    """Account of the session; empty where the log no longer has its request."""
 
 
 def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: bool | None) -> Known | None:
@@ -74,6 +76,7 @@ def known(last: Sequence[events.Recorded], *, mode: str, begins: int, owned: boo
         model_away=model_away,
         speaker=speaker(by_type),
         recorded=isinstance(began, events.voice.SessionStarted) and began.recorded,
+        account=next((one.event.account for one in last if isinstance(one.event, events.gateway.SessionRequested)), ""),
     )
 
 

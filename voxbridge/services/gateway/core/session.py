@@ -66,7 +66,7 @@ def tick(connection: Connection, input: inputs.Tick) -> Step:
         case Fresh(since_ms=None):
             return replace(connection, phase=Fresh(now_ms)), ()
         case Fresh(since_ms=int(since_ms)) if now_ms - since_ms >= FIRST_WORD_MS:
-            message = f"The first message comes within {FIRST_WORD_MS // 1_000} s: `start` or `resume`."
+            message = f"The first message comes within {FIRST_WORD_MS // 1_000} s: `{connection.reader.first}` or `resume`."
             return closing.fail(connection, VoxbridgeError(Code.TIMED_OUT, message, limit=FIRST_WORD_MS, retryable=True))
         case Opening(asked_ms=asked_ms) | Requested(asked_ms=asked_ms) if now_ms - asked_ms >= START_TIMEOUT_MS:
             message = f"No voice worker took the session within {START_TIMEOUT_MS // 1000} s. Try again later."

@@ -150,7 +150,7 @@ Step = tuple[Connection, outputs.Outputs]
 """The next state, and the outputs to perform."""
 
 
-def fresh(origin: Origin, *, sid: str, v1: bool, resume_token: str = "") -> Connection:
+def fresh(origin: Origin, *, sid: str, v1: bool, resume_token: str = "", first: str = "start") -> Connection:
     """Return a new connection. `sid` is the id of the session if this connection starts one; `v1` says whether it speaks `voxbridge.v1`.
-    The client resumes that session with `resume_token`."""
-    return Connection(origin=origin, reader=Reader(sid, v1, resume_token))
+    The client resumes that session with `resume_token`, and opens it with a message of the type `first`."""
+    return Connection(origin=origin, reader=Reader(sid, v1, resume_token, first=first))

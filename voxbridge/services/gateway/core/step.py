@@ -23,8 +23,8 @@ def step(connection: Connection, input: Input) -> Step:
             return session.event(connection, recorded)
         case inputs.MomentReceived(moment):
             return session.moment(connection, moment)
-        case inputs.TextMessage():
-            return client.text(connection, input)
+        case inputs.TextMessage() | inputs.MessageRead() | inputs.Asked() | inputs.Wrong():
+            return client.message(connection, input)
         case inputs.BinaryMessage():
             return client.binary(connection, input)
         case inputs.Tick():

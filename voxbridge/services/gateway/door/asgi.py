@@ -1,12 +1,12 @@
 """The outermost ASGI application: the guard, the VOX socket, and the HTTP application behind them.
 
-Owns the handshake of `/ws/vox` and the security headers of every answer. The socket is served here and not through FastAPI,
+Owns the handshakes of `/ws/vox` and `/session`, and the security headers of every answer. Sockets are served here and not by FastAPI,
 whose WebSocket class costs several microseconds a frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Awaitable, Callable, Sized
 from typing import Final, Protocol
 
 import msgspec
@@ -18,6 +18,9 @@ from voxbridge.services.gateway.door.transport import EXTENSION, Socket
 from voxbridge.shared.errors import HTTP_STATUS, Code, VoxbridgeError
 
 PATH: Final = "/ws/vox"
+SESSION: Final = "/session"
+"""Door of pages that are embedded elsewhere: a key's origins count there, and not those of the installation."""
+
 PROTOCOL_V1: Final = "voxbridge.v1"
 SOCKET_LIMIT: Final = 2_000
 """Sockets that one gateway process holds at a time."""
@@ -54,6 +57,9 @@ class Sockets(Protocol):
     async def serve_socket(self, socket: Socket, came: Arrival, *, v1: bool) -> None:
         """Serve one accepted socket until it closes."""
 
+    async def enter(self, scope: Scope, *, v1: bool) -> Callable[[Socket], Awaitable[None]]:
+        """Judge a handshake at `SESSION`; return what serves its socket. Raises the error that refuses it."""
+
 
 class Application:
     """The ASGI application that uvicorn serves."""
@@ -66,37 +72,47 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request or one socket."""
         kind = scope["type"]
+        session = kind == "websocket" and scope["path"] == SESSION
+        v1 = PROTOCOL_V1 in scope.get("subprotocols", ())
+        serve: Callable[[Socket], Awaitable[None]] | None = None
         try:
-            self._guard.check(scope)  # type: ignore[arg-type]
+            self._guard.check(scope, any_origin=session)  # type: ignore[arg-type]
             if kind == "websocket":
                 self._admit(scope)
+                serve = await self._sockets.enter(scope, v1=v1) if session else self._server(scope, v1=v1)
         except VoxbridgeError as error:
             await _refuse(kind, error, send)
             return
-        if kind == "websocket":
-            await self._serve_socket(scope, receive, send)
+        if serve is not None:
+            await receive()  # websocket.connect
+            await send({"type": "websocket.accept", "subprotocol": PROTOCOL_V1 if v1 else None})
+            await serve(scope["extensions"][EXTENSION])
         else:
             await self._http(scope, receive, _with_headers(scope, send))
 
     def _admit(self, scope: Scope) -> None:
-        if scope["path"] != PATH:
-            raise VoxbridgeError(Code.NOT_FOUND, f"There is no socket here; it is at {PATH}.")
+        if scope["path"] not in (PATH, SESSION):
+            raise VoxbridgeError(Code.NOT_FOUND, f"There is no socket here; there are {PATH} and {SESSION}.")
         if self._sockets.draining:
             raise VoxbridgeError(Code.UNAVAILABLE, "The gateway is restarting. Connect again.", retry_after_ms=1_000)
         if len(self._sockets.connections) >= SOCKET_LIMIT:
             raise VoxbridgeError(Code.OVERLOADED, f"This gateway holds {SOCKET_LIMIT} sockets, its limit.", limit=SOCKET_LIMIT)
 
-    async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await receive()  # websocket.connect
-        v1 = PROTOCOL_V1 in scope["subprotocols"]
-        await send({"type": "websocket.accept", "subprotocol": PROTOCOL_V1 if v1 else None})
-        await self._sockets.serve_socket(scope["extensions"][EXTENSION], arrival(scope["headers"]), v1=v1)
+    def _server(self, scope: Scope, *, v1: bool) -> Callable[[Socket], Awaitable[None]]:
+        came = arrival(scope["headers"])
+
+        async def serve(socket: Socket) -> None:
+            await self._sockets.serve_socket(socket, came, v1=v1)
+
+        return serve
 
 
 async def _refuse(kind: str, error: VoxbridgeError, send: Send) -> None:
     prefix = "websocket.http.response" if kind == "websocket" else "http.response"
     body = msgspec.json.encode(error.as_dict())
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_REFUSAL, *_HEADERS]
+    if error.retry_after_ms is not None:
+        headers.append((b"retry-after", str(max(1, error.retry_after_ms // 1_000)).encode()))
     await send({"type": f"{prefix}.start", "status": HTTP_STATUS[error.code], "headers": headers})
     await send({"type": f"{prefix}.body", "body": body})
 

@@ -71,6 +71,9 @@ class AgentView(BaseModel):
     tools: list[str] | None
     handoffs: list[str]
     missing: list[str]
+    expert: bool
+    knowledge: list[str]
+    """Knowledge graphs that an expert answers from."""
 
 
 class StageView(BaseModel):
@@ -132,7 +135,7 @@ def router(gateway: Context) -> APIRouter:
             roster = await asyncio.to_thread(files.current)
             problems = files.problems
         keys = await gateway.keys.usable()
-        missing = {agent.name: [name for name in _needs(agent) if name in PROVIDERS and not keys[name]] for agent in roster.agents}
+        missing = {agent.name: [name for name in needs(agent) if name in PROVIDERS and not keys[name]] for agent in roster.agents}
         return {
             "agents": [_agent(one, missing[one.name]) for one in roster.agents],
             "pipelines": [_pipeline(one, missing) for one in roster.pipelines],
@@ -146,7 +149,7 @@ def router(gateway: Context) -> APIRouter:
             roster = await asyncio.to_thread(files.current)
         keys = await gateway.keys.usable()
         for agent in roster.agents:
-            missing = [one for one in _needs(agent) if one in PROVIDERS and not keys[one]] if agent.name == name else []
+            missing = [one for one in needs(agent) if one in PROVIDERS and not keys[one]] if agent.name == name else []
             if missing:
                 message = f"{name} cannot be reached: there is no key for {' and '.join(missing)}. Set one in Keys."
                 raise VoxbridgeError(Code.PROVIDER_UNAVAILABLE, message, field="to", retryable=False)
@@ -208,6 +211,8 @@ def _agent(agent: model.Agent, missing: list[str]) -> dict[str, Any]:
         "tools": None if agent.tools is None else list(agent.tools),
         "handoffs": list(agent.handoffs),
         "missing": missing,
+        "expert": agent.expert,
+        "knowledge": list(agent.knowledge),
     }
 
 
@@ -224,6 +229,6 @@ def _parts(agent: model.Agent) -> dict[str, model.ModelName]:
     return {"stt": agent.stt, "llm": agent.llm, "tts": agent.tts}
 
 
-def _needs(agent: model.Agent) -> list[str]:
+def needs(agent: model.Agent) -> list[str]:
     """Return the providers of an agent, without duplicates."""
     return list(dict.fromkeys(one.provider for one in _parts(agent).values() if one.provider not in ("", "local")))

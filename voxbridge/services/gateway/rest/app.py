@@ -8,7 +8,23 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from voxbridge.services.gateway.rest import agents, config, device, errors, functions, macros, operations, pages, session_routes, tokens
+from voxbridge.services.gateway.rest import (
+    agents,
+    awareness,
+    config,
+    device,
+    errors,
+    functions,
+    macros,
+    operations,
+    pages,
+    runs,
+    session_routes,
+    tokens,
+    tours,
+)
+from voxbridge.services.gateway.rest.owners import routes as owners
+from voxbridge.services.gateway.rest.owners import secrets
 from voxbridge.shared.errors import VoxbridgeError
 
 if TYPE_CHECKING:
@@ -31,10 +47,16 @@ def application(gateway: Context) -> FastAPI:
     app.include_router(operations.operations(gateway))
     app.include_router(functions.router(gateway))
     app.include_router(macros.router(gateway))
+    app.include_router(runs.router(gateway))
     app.include_router(config.router(gateway))
     app.include_router(agents.router(gateway))
     app.include_router(tokens.router(gateway))
+    app.include_router(owners.router(gateway))
+    app.include_router(owners.approvals(gateway))
+    app.include_router(secrets.router(gateway))
+    app.include_router(awareness.router(gateway))
     app.include_router(device.router(gateway))
+    app.include_router(tours.router(gateway))
     pages.mount(app)
     app.add_exception_handler(VoxbridgeError, errors.on_voxbridge)
     app.add_exception_handler(RequestValidationError, errors.on_validation)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from voxbridge.services.gateway.awareness.recorder import Recorder
 from voxbridge.services.gateway.calls.calls import Calls
+from voxbridge.services.gateway.calls.runs import Runs
 from voxbridge.services.gateway.door.access import Access
 from voxbridge.services.gateway.metrics import Metrics
+from voxbridge.services.gateway.platform.platform import Platform
 from voxbridge.services.gateway.rest.readiness import Readiness
 from voxbridge.services.gateway.rest.sessions import Sessions
 from voxbridge.shared.log.reader import Log
@@ -23,7 +26,10 @@ class Context(Protocol):
     keys: SealedKeys
     log: Log
     metrics: Metrics
+    platform: Platform
     readiness: Readiness
+    reports: Recorder
     resources: Resources
+    runs: Runs
     sessions: Sessions
     store: Store

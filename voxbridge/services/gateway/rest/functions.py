@@ -7,10 +7,10 @@ in a crash here: a request that was taken is in the log.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
@@ -31,9 +31,13 @@ if TYPE_CHECKING:
 ARGUMENTS_LIMIT: Final = 256 * 1024
 """Bytes of the body of a call."""
 
+ASKED_BYTES: Final = 8 * 1024
+"""Bytes of the arguments of a request for approval, up to which they are listed with it."""
+
 KEY_LIMIT: Final = 255
 _KEY: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = "^[A-Za-z0-9_-]{1,64}$"
+_SESSION: Final = "^[0-9a-f]{32}$"
 _TASK: Final = "^[A-Za-z0-9_.:-]{1,128}$"
 
 
@@ -92,24 +96,49 @@ class Ran(BaseModel):
 
 
 class TaskView(BaseModel):
-    """A task of the account; `result` or `error` once it is over."""
+    """A task of the account; `session` is the one in which it was begun, `result` is there once it is over."""
 
     id: str
     function: str
     state: str
+    session: str | None = None
     started_at_ms: int
     due_at_ms: int | None = None
     label: str | None = None
     done: float | None = None
     message: str | None = None
     approval_id: str | None = None
+    ended_at_ms: int | None = None
     result: dict[str, Any] | None = None
 
 
 class Tasks(BaseModel):
-    """The open tasks of the account, oldest first."""
+    """The open tasks of the account, oldest first, or those that ended, the latest first. `incomplete`: the log of a session could not be
+    read, or nobody answered for the sessions, so that open tasks may be missing."""
 
     tasks: list[TaskView]
+    count: int
+    incomplete: bool
+
+
+class ApprovalView(BaseModel):
+    """A call that waits for a person's approval; without `arguments` where they are too long to be listed."""
+
+    id: str
+    function: str
+    effect: str
+    question: str
+    expires_at_ms: int
+    scopes: list[str]
+    """Ways in which a yes can stand for later calls."""
+
+    arguments: dict[str, Any] | None = None
+
+
+class Approvals(BaseModel):
+    """The open requests for approval of the account, oldest first."""
+
+    approvals: list[ApprovalView]
     count: int
 
 
@@ -145,14 +174,15 @@ def router(gateway: Context) -> APIRouter:
 
 def _add_tasks(gateway: Context, made: APIRouter) -> None:
     @made.get("/tasks", response_model=Tasks, response_model_exclude_none=True)
-    async def open_tasks() -> Any:
-        """The tasks outside sessions that are not over, oldest first."""
-        found = await gateway.calls.tasks(LOCAL)
-        return {"tasks": [_shown(task) for task in found], "count": len(found)}
+    async def list_tasks(ended: bool = False) -> Any:
+        """The tasks that are not over, oldest first: outside sessions, and in them (`session`). With `ended=true`, those outside sessions
+        that ended, the latest first."""
+        found, incomplete = (await gateway.calls.ended(LOCAL), False) if ended else await gateway.calls.tasks(LOCAL)
+        return {"tasks": [_shown(task) for task in found], "count": len(found), "incomplete": incomplete}
 
     @made.get("/tasks/{task_id}", response_model=TaskView, response_model_exclude_none=True)
     async def one_task(task_id: str = Path(pattern=_TASK)) -> Any:
-        """A task that is open or ended lately, with its result."""
+        """A task that is open, or one outside sessions that ended lately, with its result."""
         task, end = await gateway.calls.task(LOCAL, task_id)
         return _shown(task) | ({} if end is None else {"result": _ended(end)})
 
@@ -162,14 +192,23 @@ def _add_tasks(gateway: Context, made: APIRouter) -> None:
         response_model_exclude_none=True,
         responses={
             202: {"model": TaskView, "description": "It is being stopped"},
-            409: _problem("The task is over"),
+            409: _problem("The task is over, or several sessions have one with this id"),
         },
     )
-    async def cancel_task(response: Response, task_id: str = Path(pattern=_TASK)) -> Any:
-        """Cancel a task. It may still end with a result, which is then kept."""
-        task = await gateway.calls.cancel(LOCAL, task_id)
+    async def cancel_task(
+        response: Response, task_id: str = Path(pattern=_TASK), session: Annotated[str, Query(pattern=_SESSION)] = ""
+    ) -> Any:
+        """Cancel a task, in a session (`session` says in which, where several have one with this id) or outside. It may still end with a
+        result, which is then kept."""
+        task = await gateway.calls.cancel(LOCAL, task_id, session)
         response.status_code = 200 if task.end else 202
         return _shown(task)
+
+    @made.get("/approvals", response_model=Approvals, response_model_exclude_none=True)
+    async def open_approvals() -> Any:
+        """The calls outside sessions that wait for a person's approval, oldest first."""
+        found = await gateway.calls.approvals(LOCAL)
+        return {"approvals": [_asked(event) for event in found], "count": len(found)}
 
     @made.post("/approvals/{approval_id}", status_code=202, openapi_extra=body_of(_APPROVAL, required=True))
     async def answer_approval(request: Request, approval_id: str = Path(pattern=_TASK)) -> Response:
@@ -248,13 +287,27 @@ def _shown(task: Task) -> dict[str, Any]:
         "id": task.id,
         "function": task.function,
         "state": task.state,
+        "session": task.session or None,
         "started_at_ms": task.started_at_ms,
         "due_at_ms": task.due_at_ms,
         "label": task.label or None,
         "done": task.done or None,
         "message": task.message or None,
         "approval_id": task.approval_id or None,
+        "ended_at_ms": task.ended_at_ms,
     }
+
+
+def _asked(event: tools.ApprovalRequested) -> dict[str, Any]:
+    told = {
+        "id": event.approval_id,
+        "function": event.name,
+        "effect": event.effect,
+        "question": event.question,
+        "expires_at_ms": event.expires_ts // 1_000,
+        "scopes": list(event.scopes),
+    }
+    return told | ({"arguments": event.arguments} if len(msgspec.json.encode(event.arguments)) <= ASKED_BYTES else {})
 
 
 def body_of(schema: dict[str, Any], *, required: bool) -> dict[str, Any]:

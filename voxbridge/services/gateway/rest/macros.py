@@ -64,7 +64,7 @@ _MACRO: Final = {
 _RUN: Final = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"inputs": _VALUES, "dry_run": {"type": "boolean"}},
+    "properties": {"inputs": _VALUES, "dry_run": {"type": "boolean"}, "step_by_step": {"type": "boolean"}},
     "example": {"inputs": {}},
 }
 
@@ -88,6 +88,7 @@ class _Macro(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 class _Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     inputs: dict[str, Any] = {}
     dry_run: bool = False
+    step_by_step: bool = False
 
 
 def router(gateway: Context) -> APIRouter:

@@ -118,7 +118,12 @@ class Readiness:
         return Condition("ok", "serves"), found.get("log", Condition())
 
     async def _models_ready(self) -> Condition:
-        reply = await self._client.get(f"{self._models}/readyz")
+        try:
+            reply = await self._client.get(f"{self._models}/readyz")
+        except httpx.TransportError as error:
+            words = str(error) or f"no answer within {CHECK_S:g} s"
+            where = "`voxbridge up`, or the container engine, starts it again, or VOXBRIDGE_MODELS_URL names another server"
+            return Condition("down", f"does not answer at {self._models} ({words}). {where}; see its log ({_log_of('models')}) if not.")
         try:
             detail = reply.json()
         except ValueError:

@@ -36,6 +36,8 @@ class Session(BaseModel):
     turns: int
     ended_at_ms: int | None = None
     ended_reason: str | None = None
+    parent: str | None = None
+    """The session, or the account's log (`@…`), whose function asked for this one; null for a session of a client."""
 
 
 class SessionPage(BaseModel):
@@ -64,6 +66,8 @@ class SessionDetail(Session):
 
     transcript: list[Said]
     truncated: bool | None = None
+    children: list[Session] | None = None
+    """Sessions of agents that its functions asked for, in that order."""
 
 
 class SilenceView(BaseModel):
@@ -246,7 +250,7 @@ class FunctionView(BaseModel):
     timeout_s: float
     effect: Literal["read", "write", "destructive"]
     approval: Literal["never", "first", "always"]
-    """When a person must approve a call: not at all, once for each account, or each time."""
+    """Need for a person's approval of a call: not at all, once for each account, or each time."""
     category: str
     listed: bool
     """False: models reach it through `list_tools` and `run_tool` only, unless an agent's file names it."""

@@ -105,7 +105,10 @@ class Sessions:
                     summary["truncated"] = True
                     break
                 said.append(entry)
-        return {**summary, "transcript": said}
+        children = self._log.read_all(sid, writer="tools", visibility="i", topic="child.opened")
+        asked = dict.fromkeys([one.event.child async for one in children if isinstance(one.event, events.tools.ChildOpened)])
+        found = await self.summaries(list(asked))
+        return {**summary, **({"children": [found[one] for one in asked if one in found]} if found else {}), "transcript": said}
 
     async def events(self, sid: str, *, after: int, limit: int, journals: bool = True) -> bytes:
         """Return a page of a session's events as JSON, with or without the journals. Raises `NOT_FOUND` for an unknown session."""
@@ -119,15 +122,15 @@ class Sessions:
         """Return the stretches in which the user waited and nothing was heard, with their causes. Raises `NOT_FOUND`."""
         await self.began_us(sid)
         log: list[events.Recorded] = []
-        async for recorded in self._log.read_all(sid):
-            if not recorded.type.endswith(_JOURNAL):
-                log.append(recorded)
-            if len(log) == SILENCES_READ:
+        async for found in self._log.pages(sid):  # journals, most of a log, are left out before they are decoded
+            log += [decode(message) for message in found.messages if not type_of(message).endswith(_JOURNAL)]
+            if len(log) >= SILENCES_READ:
+                log = log[:SILENCES_READ]
                 break
         whole = len(log) < SILENCES_READ
         live = bool(log) and whole and not any(isinstance(one.event, events.voice.SessionEnded) for one in log[-50:])
-        found = silences(log, self._clock.now_us() if live else None)
-        return {"silences": msgspec.to_builtins(found), "live": live}
+        told = silences(log, self._clock.now_us() if live else None)
+        return {"silences": msgspec.to_builtins(told), "live": live}
 
     async def account(self, sid: str) -> str | None:
         """Return the account that a session was requested for; None when it is unknown, erased, or dropped from the log.
@@ -250,6 +253,8 @@ def _summary(sid: str, facts: dict[str, events.Recorded]) -> dict[str, Any]:
         summary["account"] = requested.event.account
         if requested.event.agent:
             summary["agent"] = requested.event.agent
+        if requested.event.child is not None:
+            summary["parent"] = requested.event.child.parent
     if any(one.writer == "voice" for one in facts.values()):
         summary["state"] = "live"
     summary["turns"] = max(events.voice.turns_by(one.event) for one in facts.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
 
+from voxbridge.services.gateway.awareness.recorder import Recorder
 from voxbridge.services.gateway.door.access import Access
 from voxbridge.services.gateway.door.admission import Admission
 from voxbridge.services.gateway.metrics import Metrics
@@ -26,6 +27,7 @@ class GatewayParts(Protocol[_C]):
     metrics: Metrics
     microphones: Microphones
     admission: Admission
+    reports: Recorder
 
     def left(self, connection: _C) -> None:
         """Forget a connection that is over."""

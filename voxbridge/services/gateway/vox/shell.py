@@ -12,7 +12,6 @@ from collections.abc import Awaitable
 from typing import Final
 
 import msgspec
-from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
@@ -24,10 +23,11 @@ from voxbridge.services.gateway.core.rate_limit import AHEAD_S, RateLimit
 from voxbridge.services.gateway.core.state import Closed, Origin, fresh
 from voxbridge.services.gateway.core.step import step
 from voxbridge.services.gateway.door import tokens
-from voxbridge.services.gateway.door.access import Arrival
 from voxbridge.services.gateway.door.transport import Socket
 from voxbridge.services.gateway.vox import resume_reader
+from voxbridge.services.gateway.vox.manner import Manner
 from voxbridge.services.gateway.vox.parts import GatewayParts
+from voxbridge.services.gateway.vox.reporting import REPORTS, Reporting
 from voxbridge.shared import events
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments, subjects
@@ -52,15 +52,15 @@ _log = logging.getLogger(__name__)
 class Vox:
     """The sink of one socket: runs its connection's state machine."""
 
-    def __init__(self, parts: GatewayParts[Vox], socket: Socket, came: Arrival, *, sid: str, name: str, v1: bool) -> None:
+    def __init__(self, parts: GatewayParts[Vox], socket: Socket, *, sid: str, name: str, manner: Manner) -> None:
         self.sid = sid
-        self.v1 = v1
+        self.v1 = v1 = manner.v1
         token = tokens.new_token()
         origin = Origin(parts.resources.process_id, name, tokens.hash_of(token))
-        self.core = fresh(origin, sid=sid, v1=v1, resume_token=token)
+        self.core = fresh(origin, sid=sid, v1=v1, resume_token=token, first=manner.first)
         self._parts = parts
         self._socket = socket
-        self._came = came
+        self._manner = manner
         self._name = name
         self._clock: Clock = parts.resources.clock
         self._audio_nc = parts.resources.audio_nc
@@ -86,20 +86,21 @@ class Vox:
         self._flooded = False
         self._overloading = ""
         self._account = "local"
+        self._reporting = Reporting(parts.reports, name, self._say)
         self.closed = self._loop.create_future()
 
     def text(self, payload: bytes) -> None:
         """Take a text message of the client."""
-        self._take(inputs.TextMessage(payload, self._now_ms()))
+        self._take(self._manner.read(payload, self._now_ms()))
 
     def binary(self, payload: bytes) -> None:
         """Take a binary message: an audio frame goes straight to the bus."""
-        if self._takes_audio and self.v1 and frames.is_microphone(payload):
+        if self._takes_audio and self._manner.framed and frames.is_microphone(payload):
             if self._in_time(len(payload) - frames.PREFIX_SIZE):
                 microphone = self._microphone
                 self._microphones.publish(microphone, frames.restamp(payload, wall_ms32(), microphone.position))
             return
-        self._take(inputs.BinaryMessage(payload, self._now_ms()))
+        self._take(inputs.BinaryMessage(payload, self._now_ms(), bare=self._manner.bare))
 
     def _in_time(self, size: int) -> bool:
         """Tell whether microphone audio may pass. The first refusal is reported, until audio passes again."""
@@ -120,6 +121,7 @@ class Vox:
 
     def lost(self, code: int) -> None:
         """Detach from the session, because the socket is gone."""
+        self._manner.left()
         self._take(inputs.Disconnected(f"the socket closed with {code}"))
         self._microphones.close(self._microphone)
         self._parts.background(self._leave())
@@ -163,8 +165,8 @@ class Vox:
                     frame = frames.pack(frames.PCM16, self._microphone.position, self._sequence, wall_ms32(), pcm)
                     self._microphones.publish(self._microphone, frame)
                     self._sequence += 1
-                case Open(event, token):
-                    self._effects.start("open", self._open(self._enter(event, token)))
+                case Open():
+                    self._effects.start("open", self._open(self._enter(output)))
                 case Resume():
                     self._effects.start("open", self._open(self._resume(output)))
                 case Ended():
@@ -189,11 +191,18 @@ class Vox:
     def _say(self, message: outbound.Message) -> None:
         if message["type"] == "error":
             self._metrics.errors[message["code"]] += 1
-        self._socket.send_text(_encode(message))
+        for told in self._manner.told(message):
+            if isinstance(told, bytes):
+                self._socket.send_binary(told)
+            else:
+                self._socket.send_text(_encode(told))
 
     def _append(self, event: events.Event, acked: asyncio.Future[int] | None = None) -> None:
         writer = self._writer
         if writer is None:
+            return
+        if isinstance(event, REPORTS):
+            self._parts.background(self._reporting.record(self._account, self.sid, event))
             return
         try:
             writer.submit(event, ts=self._clock.now_us(), cause=None, acked=acked)
@@ -215,11 +224,10 @@ class Vox:
             _log.warning("session %s: cannot be opened: %s", self.sid, error)
             self._take(inputs.Failed(Unavailable("The event log does not answer. Try again.", retry_after_ms=1_000)))
 
-    async def _enter(self, event: events.gateway.SessionRequested, token: str) -> None:
+    async def _enter(self, opens: Open) -> None:
         parts = self._parts
-        admitted = parts.access.admit(self._came, token)
-        parts.admission.start()
-        event = await parts.access.begin(admitted, event)
+        admitted = await self._manner.admit(self.sid, opens)
+        event = admitted.event
         self._account = event.account
         if event.record and parts.resources.config.recording == "off":
             message = "This installation records nothing. Leave out `record`, or have VOXBRIDGE_RECORDING set to `allow`."
@@ -230,7 +238,10 @@ class Vox:
         if event.resume_hash:
             parts.background(parts.store.keep_resumable(self.sid, Resumable(resume_hash=event.resume_hash, mode=event.mode)))
         self._writer = writer = self._new_writer()
+        for before in admitted.before:
+            await writer.append(before, ts=began, cause=None)
         position = await writer.append(event, ts=began, cause=None)
+        self._manner.opened(self.sid, position)
         self._metrics.append_seconds.observe((self._clock.now_us() - began) / 1e6)
         self._socket.widen()
         self._take(inputs.Opened())
@@ -242,13 +253,13 @@ class Vox:
         loop = asyncio.get_running_loop()
         due = loop.time() + REFUSAL_S
         known = await resume_reader.find(parts.log, parts.store, wanted.sid, wanted.token)
-        if known is None or (known.recorded and wanted.unrecorded):
+        if known is None or (known.recorded and wanted.unrecorded) or not self._manner.may_resume(known.account):
             self._metrics.resumes["refused"] += 1
             await asyncio.sleep(due - loop.time())
             self._take(inputs.ResumeRefused(self._now_ms()))
             return
         self._socket.widen()
-        self.sid = wanted.sid
+        self.sid, self._account = wanted.sid, known.account
         self._microphones.close(self._microphone)
         self._microphone = self._microphones.open(wanted.sid)
         recovered = resume_rules.recovers(known, wanted.last_seq)
@@ -259,6 +270,7 @@ class Vox:
         self._metrics.resumes["recovered" if recovered else "snapshot"] += 1
         self._writer = self._new_writer()
         self._catching_up = True
+        await self._manner.resumed(self.sid, position)
         self._take(inputs.Resumed(known, snapshot, self._now_ms()))
         await self._follow(position)
         self._catching_up = False
@@ -276,7 +288,8 @@ class Vox:
     async def _listen(self) -> None:
         nc = self._audio_nc
         self._subscriptions.append(await nc.listen(subjects.audio_out(self.sid), self._audio_out))
-        self._subscriptions.append(await nc.subscribe(subjects.moments(self.sid), cb=self._moment, pending_msgs_limit=256))
+        # By the same way as the audio, so that both come in the order in which they were sent.
+        self._subscriptions.append(await nc.listen(subjects.moments(self.sid), self._moment))
         await nc.flush(timeout=2)
 
     async def _follow(self, position: int) -> None:
@@ -329,17 +342,18 @@ class Vox:
     def _other(self, _: events.Recorded) -> None:
         self._take(inputs.TakenOver())
 
-    async def _moment(self, message: Msg) -> None:
+    def _moment(self, payload: bytes) -> None:
         try:
-            moment = moments.decode(message.data)
+            moment = moments.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             _log.warning("session %s: a moment cannot be read: %s", self.sid, error)
             return
-        if isinstance(moment, moments.StateChanged):
-            self._show_held()
-            self._take(inputs.MomentReceived(moment))
-        elif self.v1:
-            self._show(self._captions.take(moment, self._loop.time()))
+        if isinstance(moment, moments.PartialTranscript):
+            if self.v1:
+                self._show(self._captions.take(moment, self._loop.time()))
+            return
+        self._show_held()
+        self._take(inputs.MomentReceived(moment))
 
     def _show(self, texts: list[moments.PartialTranscript]) -> None:
         for text in texts:
@@ -365,14 +379,8 @@ class Vox:
             if not frame[_FLAGS_OFFSET] & frames.LAST:
                 return
             frame = frame[: frames.PREFIX_SIZE]  # the end of the reply must still be told
-        if self.v1:
-            self._socket.send_binary(frame)
-        else:
-            said = outbound.audio(frame)
-            if said is None:
-                return
-            self._socket.send_text(said)
-        self._metrics.frames_out += 1
+        if self._manner.sounds(self._socket, frame):
+            self._metrics.frames_out += 1
 
     def _writer_failed(self, error: VoxbridgeError) -> None:
         self._take(inputs.Failed(error))

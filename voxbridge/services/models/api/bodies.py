@@ -15,9 +15,14 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 MAX_TEXT: Final = 65_536
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
-MAX_UTTERANCES: Final = 16
+MAX_UTTERANCES: Final = 24
+MAX_NAMED: Final = 8
+"""Arguments of a function that name something."""
+MAX_NAMES: Final = 64
+"""Things that there are for one of them."""
 """Utterances of one function."""
 Utterance = Annotated[str, Field(max_length=200)]
+ThingName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class _Body(BaseModel):
@@ -83,6 +88,8 @@ class Function(_Body):
     """An extension: things that people say when they want it, by which the service chooses among many functions."""
     listed: bool = True
     """An extension: false for a function that may be called and is not told of in the prompt."""
+    names: Annotated[dict[str, Annotated[list[ThingName], Field(max_length=MAX_NAMES)]], Field(max_length=MAX_NAMED)] = {}
+    """An extension: the things that there are now, by the argument that names one: pages, macros, graphs."""
 
 
 class ToolOffer(_Body):
@@ -144,6 +151,8 @@ class ChatRequest(_Body):
     user: Annotated[str, Field(max_length=256)] | None = None
     keep_prompt: bool = False
     """An extension: save the system messages and the tools to disk once they were read. They are not private to a conversation."""
+    background: bool = False
+    """An extension: nobody listens to the answer, so live calls are served first; it comes in one piece."""
 
     def conversation(self) -> list[chatml.Message]:
         """Return the messages for `core`."""
@@ -152,7 +161,7 @@ class ChatRequest(_Body):
     def offered(self) -> list[chatml.Tool]:
         """Return the tools for `core`. Raises the errors of `chatml.check_tools`."""
         tools = [
-            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances), one.listed)
+            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances), one.listed, one.names)
             for one in (offer.function for offer in self.tools or ())
         ]
         chatml.check_tools(tools)

@@ -18,7 +18,9 @@ from voxbridge.services.models.api.bodies import ChatRequest
 from voxbridge.services.models.choice.arguments import narrowed, written
 from voxbridge.services.models.choice.router import Router
 from voxbridge.services.models.core import chatml, grammar
+from voxbridge.services.models.engines.background import collected
 from voxbridge.services.models.engines.llm import CONTEXT_TOKENS, Llm, Sampling, Step
+from voxbridge.services.models.engines.readings import Readings
 
 DEFAULT_MAX_TOKENS: Final = 512
 
@@ -29,11 +31,19 @@ class Plan(msgspec.Struct, frozen=True):
     prompt: chatml.Prompt
     sampling: Sampling
     tools: bool
+    short: chatml.Prompt | None = None
+    """The same request with only the tools that it may be about: for an answer that cannot wait until `prompt` has been read."""
+
     begun: str = ""
     """Beginning of the answer that stands at the end of the prompt."""
 
     only: str = ""
     """The answer, if no other one is possible: the model is not asked."""
+
+
+ROUTED_BIAS: Final = -1.4
+"""Added to a model's bias where a router could not tell: what is surely a call is sorted out by then, and the whole bias makes needless
+ones."""
 
 
 def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = None) -> Plan:
@@ -43,19 +53,21 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     choice, gbnf = request.choice(), ""
     favour: tuple[tuple[str, float], ...] = ()
     among: Sequence[chatml.Tool] = tools
+    few: Sequence[chatml.Tool] = ()
     if router is not None:
         messages = [_as_written(message) for message in messages]
     if router is not None and choice.mode == "auto":
-        choice, among, odds = _chosen(router, messages, tools)
-        call_bias += odds
+        choice, among, odds, few = _chosen(router, messages, tools)
+        call_bias += ROUTED_BIAS + odds
     begun, only = (chatml.begun(among, choice), chatml.only_answer(among, choice)) if tools else ("", "")
     if tools:
         gbnf = chatml.tool_grammar(among, choice, begun)
         favour = chatml.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
     elif schema is not None:
         gbnf = grammar.for_schema(schema) if schema else grammar.for_any_object()
+    form = chatml.Form(brief=router is not None, begun=begun, schema=schema)
     return Plan(
-        chatml.render(messages, tools, chatml.Form(brief=router is not None, begun=begun, schema=schema)),
+        chatml.render(messages, tools, form),
         Sampling(
             grammar=gbnf,
             max_tokens=min(request.max_completion_tokens or request.max_tokens or DEFAULT_MAX_TOKENS, CONTEXT_TOKENS),
@@ -66,6 +78,7 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
             favour=favour,
         ),
         tools=bool(tools),
+        short=chatml.render(messages, few, form) if 0 < len(few) < len(tools) else None,
         begun="" if only else begun,
         only=only,
     )
@@ -77,15 +90,18 @@ def _as_written(message: chatml.Message) -> chatml.Message:
 
 def _chosen(
     router: Router, messages: Sequence[chatml.Message], tools: Sequence[chatml.Tool]
-) -> tuple[chatml.Choice, list[chatml.Tool], float]:
-    """Return whether a tool is to be called, which may be, and the logarithm of the odds that one is. After a result the model speaks."""
+) -> tuple[chatml.Choice, list[chatml.Tool], float, list[chatml.Tool]]:
+    """Return whether a tool is to be called, which may be, the logarithm of the odds that one is, and the few tools that this part of the
+    conversation is about. After a result the model speaks."""
     decision = routers.decide(router, messages)
+    called = {message.call.name for message in messages if message.call is not None}
+    few = [tool for tool in tools if tool.name in called or tool.name in decision.shortlist]
     if decision.mode == "words" or messages[-1].role == "tool":
-        return chatml.Choice("none"), [], 0.0
+        return chatml.Choice("none"), [], 0.0, few
     likely = decision.among if decision.mode == "call" else decision.shortlist
     said = next(message.text for message in reversed(messages) if message.role == "user")
-    among = [msgspec.structs.replace(tool, parameters=narrowed(tool.parameters, said)) for tool in tools if tool.name in likely]
-    return chatml.Choice("required" if decision.mode == "call" else "auto"), among, decision.odds
+    among = [msgspec.structs.replace(tool, parameters=narrowed(tool.parameters, said, tool.names)) for tool in tools if tool.name in likely]
+    return chatml.Choice("required" if decision.mode == "call" else "auto"), among, decision.odds, few
 
 
 def _usage(step: Step) -> dict[str, Any]:
@@ -97,17 +113,18 @@ def _usage(step: Step) -> dict[str, Any]:
     }
 
 
-async def _once(step: Step) -> AsyncGenerator[Step]:
-    yield step
+async def _these(steps: Sequence[Step]) -> AsyncGenerator[Step]:
+    for step in steps:
+        yield step
 
 
 class Answer:
     """An answer in progress. `begin` returns when its first text is there, so that a refusal can still set the HTTP status."""
 
-    def __init__(self, llm: Llm, request: ChatRequest, made: Plan) -> None:
-        self._llm, self._request, self._plan = llm, request, made
+    def __init__(self, llm: Llm, request: ChatRequest, made: Plan, readings: Readings) -> None:
+        self._llm, self._request, self._plan, self._readings = llm, request, made, readings
         self._reader = chatml.Reader(tools=made.tools)
-        self._reader.feed(made.begun)
+        self._begun = self._reader.feed(made.begun)
         self._id, self._created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         self._call_id = f"call_{uuid.uuid4().hex[:24]}"
         self._steps: AsyncGenerator[Step] | None = None
@@ -116,10 +133,20 @@ class Answer:
     async def begin(self) -> None:
         """Wait for the first text. Raises the engine's errors."""
         if self._plan.only:
-            self._steps = _once(Step(self._plan.only, reason="stop"))
+            self._steps = _these([Step(self._plan.only, reason="stop")])
+        elif self._request.background:
+            self._steps = _these(await self._readings.background.made(lambda: collected(self._generated())))
         else:
-            self._steps = self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
+            self._steps = self._generated()
         self._first = await anext(self._steps, None)
+
+    def _generated(self) -> AsyncGenerator[Step]:
+        family = self._plan.prompt.family
+        if self._plan.short is None or self._request.background or self._llm.knows(family):
+            return self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
+        # Reading the whole prompt would take longer than anybody waits for an answer.
+        self._readings.want(family, keep=self._request.keep_prompt)
+        return self._llm.generate(self._plan.short, self._plan.sampling)
 
     async def close(self) -> None:
         """Stop the engine's work on this answer."""
@@ -137,11 +164,16 @@ class Answer:
                 return
             yield step
 
+    def _pieces(self, step: Step) -> list[chatml.Piece]:
+        """Return what a step adds to the answer; the first one adds what stood in the prompt already."""
+        begun, self._begun = self._begun, []
+        return begun + self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
+
     async def whole(self) -> dict[str, Any]:
         """Return the `chat.completion` object."""
         words, name, arguments, last = "", "", "", Step("", reason="stop")
         async for step in self._all():
-            pieces = self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
+            pieces = self._pieces(step)
             for piece in pieces:
                 match piece:
                     case chatml.Words(text):
@@ -161,7 +193,7 @@ class Answer:
         """Yield the `chat.completion.chunk` objects in order."""
         yield self._chunk({"role": "assistant", "content": None if self._plan.tools else ""})
         async for step in self._all():
-            pieces = self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
+            pieces = self._pieces(step)
             for piece in pieces:
                 yield self._chunk(self._delta(piece))
             if step.reason:

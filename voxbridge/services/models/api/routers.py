@@ -1,6 +1,6 @@
 """Routers of the sets of functions that callers offer, trained when a set is seen for the first time.
 
-Owns the few that are kept. A crash here loses them; the next request trains its own again, in a fraction of a second.
+Owns the few that are kept in memory. A crash here loses them; the next request reads its own from the disk (`router_files`), or trains it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from voxbridge.services.models.api.router_files import RouterFiles
 from voxbridge.services.models.choice import meanings
 from voxbridge.services.models.choice.meanings import Meanings
 from voxbridge.services.models.choice.router import Before, Decision, Known, Router
 from voxbridge.services.models.core.chatml import Call, Message, Tool
+from voxbridge.shared.agents.notes import without_notes
+from voxbridge.shared.awareness.prompt import OPENING
 
 KEPT: Final = 8
-"""Routers kept; that of the set used longest ago goes first. One of 80 functions has 35 MB."""
+"""Routers kept; that of the set used longest ago goes first. One of 80 functions has 4 MB."""
 
 NAMES_LIMIT: Final = 64
 """Values of a function's arguments that its router knows."""
@@ -35,9 +38,10 @@ class _Run(msgspec.Struct):
 
 
 class Routers:
-    """The routers of a process."""
+    """The routers of a process. `files` keep them for the next one; without any they are trained by each."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: RouterFiles | None = None) -> None:
+        self._files = files
         self._meanings: Meanings | None = None
         self._kept: OrderedDict[bytes, asyncio.Future[Router]] = OrderedDict()
 
@@ -56,8 +60,14 @@ class Routers:
         return await asyncio.shield(found)
 
     def _train(self, functions: Sequence[Known]) -> Router:
-        self._meanings = self._meanings or read_meanings()
-        return Router(functions, self._meanings)
+        table = self._meanings = self._meanings or read_meanings()
+        found = self._files.read(functions, table) if self._files is not None else None
+        if found is not None:
+            return found
+        router = Router(functions, table)
+        if self._files is not None:
+            self._files.write(functions, router)
+        return router
 
 
 def read_meanings() -> Meanings:
@@ -67,15 +77,19 @@ def read_meanings() -> Meanings:
 
 
 def decide(router: Router, messages: Sequence[Message]) -> Decision:
-    """Return what the last thing that the user said wants, in the light of the turn before."""
-    users = [index for index, message in enumerate(messages) if message.role == "user"]
-    if not users:
+    """Return what the last thing that the user said wants, in the light of the turn before. What was answered already is no sure call."""
+    told = [index for index, message in enumerate(messages) if message.role == "user" and not message.text.startswith(OPENING)]
+    said = {index: words for index in told if (words := without_notes(messages[index].text))}
+    if not said:
         return Decision("words", 0.0, ())
+    *earlier, last = said
     before = None
-    if len(users) > 1:
-        called = [_called(message.call) for message in messages[users[-2] : users[-1]] if message.call is not None]
-        before = Before(messages[users[-2]].text, called[-1]) if called else None
-    return router.decide(messages[users[-1]].text, before)
+    if earlier:
+        called = [_called(message.call) for message in messages[earlier[-1] : last] if message.call is not None]
+        before = Before(said[earlier[-1]], called[-1]) if called else None
+    decision = router.decide(said[last], before)
+    answered = any(message.role == "assistant" and message.text for message in messages[last : told[-1]])
+    return msgspec.structs.replace(decision, mode="unsure") if answered and decision.mode == "call" else decision
 
 
 def _called(call: Call) -> str:

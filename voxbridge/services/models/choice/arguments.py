@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final
 
-from voxbridge.services.models.choice import features
+from voxbridge.services.models.choice import durations, features
 
+SECONDS: Final = "seconds"
+"""Argument that takes a length of time."""
+
+NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
+
+_HALF: Final = 0.5
 _LIKE: Final = 5
 """Letters with which two words of one kind begin alike: "selected" and "selection"."""
 
@@ -25,24 +33,44 @@ def written(said: str) -> str:
     return _PATH.sub("/", _FILE.sub(r"\1.", said))
 
 
-def narrowed(schema: Mapping[str, Any], said: str) -> dict[str, Any]:
+def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[str]] = NOTHING) -> dict[str, Any]:
     """Return the JSON Schema of a function's arguments for one request: enums hold only the values that the request names, if it names any;
-    an argument that may be left out is left out if none of its values is named, and must be there if one is."""
+    an argument that may be left out is left out if none of its values is named, and must be there if one is.
+
+    `names` are the things that there are now, by argument: one that the request names is the only value then. A request that names none
+    leaves the argument as it is: what does not exist is said as the user said it, and is not taken for the nearest that does."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return dict(schema)
     required = list(schema.get("required", ()))
-    named = _named(properties, features.words(said))
+    known = {name: {**properties[name], "enum": list(values)} for name, values in names.items() if values and name in properties}
+    named = _named({**properties, **known}, features.words(said))
     kept: dict[str, Any] = {}
     for name, value in properties.items():
-        if name not in named:
-            kept[name] = value
+        if name in known:
+            meant = _meant(named[name], features.words(said))
+            kept[name] = {**known[name], "enum": meant} if meant else value
+            required += [name] if meant and name not in required else []
+        elif name not in named:
+            length = durations.seconds(said) if name == SECONDS else None
+            kept[name] = value if length is None else {"type": "integer", "enum": [length]}
         elif named[name]:
             kept[name] = {**value, "enum": named[name]}
             required += [name] if name not in required else []
         elif name in required:
             kept[name] = value
     return {**schema, "properties": kept, "required": required}
+
+
+def _meant(found: Sequence[str], spoken: Sequence[str]) -> list[str]:
+    """Return those of the things found that were named well enough to be meant: by more than half of their words, or by the last one where
+    it fits no other. "Good" is no name for "good night", "the wiki" is one for `team_wiki`."""
+    heard = _with_pairs(spoken)
+    for value in found:
+        words = features.words(value)
+        if _share(value, spoken)[0] <= _HALF and len(words) > 1 and (len(found) > 1 or all(_alike(word, words[-1]) < 1 for word in heard)):
+            return []
+    return list(found)
 
 
 def _named(properties: Mapping[str, Any], spoken: Sequence[str]) -> dict[str, list[str]]:
@@ -69,9 +97,14 @@ def _choices(value: object) -> list[str]:
 
 def _share(value: str, spoken: Sequence[str]) -> tuple[float, float]:
     """Return which share of a value's words was said, and how many; half of one that only sounds or begins alike."""
-    words = features.words(value)
-    said = sum(max((_alike(word, part) for word in spoken), default=0.0) for part in words)
+    words, heard = features.words(value), _with_pairs(spoken)
+    said = sum(max((_alike(word, part) for word in heard), default=0.0) for part in words)
     return (said / len(words) if words else 0.0), said
+
+
+def _with_pairs(spoken: Sequence[str]) -> list[str]:
+    """Return the words that were said, and neighbours as one: a recogniser writes "day break" for a macro called daybreak."""
+    return [*spoken, *(one + other for one, other in pairwise(spoken))]
 
 
 def _alike(word: str, part: str) -> float:

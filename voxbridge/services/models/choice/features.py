@@ -34,6 +34,30 @@ _ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es",
 _SHORT: Final = {
     "what's": "what is", "i'm": "i am", "i'd": "i would", "don't": "do not", "who's": "who is", "where's": "where is", "it's": "it is"
 }  # fmt: skip
+_HEARD: Final = {
+    word: group[0]
+    for group in (
+        line.split()
+        for line in """
+what watt/time thyme/which witch/where wear ware/write right rite wright/for four fore/to two too/there their/here hear/by buy bye/know no
+new knew/one won/our hour/week weak/mail male/meet meat/road rode/sale sail/piece peace/wait weight/whole hole/sell cell/sent cent scent
+whether weather/waste waist/role roll/route root/tale tail/tied tide/steal steel/flower flour/break brake/night knight/morning mourning
+board bored/eight ate/blue blew/read red reed/dear deer/be bee/see sea/so sew sow/pair pear pare/plane plain/rain reign rein/ring wring
+seen scene/stair stare/through threw/vein vain vane/would wood/your you're/tour tore/tea tee/pause paws/byte bite/site sight cite
+aloud allowed/base bass/bear bare/bury berry/serial cereal/cord chord/course coarse/die dye/fair fare/find fined/great grate/grown groan
+hair hare/heal heel/higher hire/idle idol/key quay/led lead/lesson lessen/loan lone/made maid/main mane/minor miner/missed mist/none nun
+pale pail/patients patience/pray prey/principal principle/profit prophet/wrap rap/rose rows/seem seam/soul sole/some sum/stake steak
+tow toe/whale wail/way weigh/wine whine/who's whose/not knot/need knead/nose knows/more moor/meter metre/cache cash/you ewe/feet feat
+flee flea/guest guessed/links lynx/past passed/pole poll/poor pour/presents presence/sees seize/side sighed/suite sweet/taught taut
+tax tacks/told tolled/very vary/warn worn/wrote rote/son sun/color colour
+""".replace("\n", "/")
+        .strip("/")
+        .split("/")
+    )
+    for word in group
+}
+"""Words that a recogniser takes for one another, by the one that requests have more often."""
+
 _SOUNDS: Final = tuple(
     (re.compile(pattern), instead)
     for pattern, instead in (
@@ -52,7 +76,7 @@ def words(text: str) -> list[str]:
     """Return the words of a text in lower case; names such as `search_kg` and `PriceTag` are several."""
     plain = _CAMEL.sub(" ", text.replace("’", "'")).lower()
     found = [part for word in _WORD.findall(plain) for part in _SHORT.get(word, word).split()]
-    return [word[:LETTERS_LIMIT] for word in found[-WORDS_LIMIT:]]
+    return [_HEARD.get(word, word)[:LETTERS_LIMIT] for word in found[-WORDS_LIMIT:]]
 
 
 @lru_cache(KEPT)

@@ -55,6 +55,9 @@ class Tool(msgspec.Struct, frozen=True):
     listed: bool = True
     """False for a tool that may be called and is not told of in the prompt."""
 
+    names: Mapping[str, Sequence[str]] = {}
+    """Things that there are now, by the argument that names one."""
+
 
 class Call(msgspec.Struct, frozen=True):
     """A call of a tool, with its arguments as JSON text."""
@@ -208,17 +211,37 @@ def begun(tools: Sequence[Tool], choice: Choice) -> str:
     if choice.mode != "required":
         return ""
     allowed = _allowed(tools, choice)
-    return _CALL if len(allowed) > 1 else (_CALL + _ARGS.format(allowed[0].name)).rstrip()
+    return _CALL if len(allowed) > 1 else _head(allowed[0]).rstrip()
+
+
+def _head(tool: Tool) -> str:
+    """Return the text that every call of a tool begins with."""
+    return _CALL + _ARGS.format(tool.name) + grammar.first_key(tool.parameters)
 
 
 def only_answer(tools: Sequence[Tool], choice: Choice) -> str:
-    """Return the answer if no other one is possible: a required call of one tool that takes no arguments; else an empty text."""
+    """Return the answer if no other one is possible: a required call of one tool whose arguments are none, or have one value each; else an
+    empty text."""
     if choice.mode != "required":
         return ""
     allowed = _allowed(tools, choice)
-    schema = {"additionalProperties": False, **allowed[0].parameters}
-    closed = not schema.get("properties") and schema["additionalProperties"] is False and schema.get("type", "object") == "object"
-    return call_text(allowed[0].name, "{}") if len(allowed) == 1 and closed else ""
+    fixed = _fixed(allowed[0].parameters) if len(allowed) == 1 else None
+    return call_text(allowed[0].name, json.dumps(fixed)) if fixed is not None else ""
+
+
+def _fixed(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the only arguments that fit a schema, or None."""
+    schema = {"additionalProperties": False, **schema}
+    properties, required = schema.get("properties") or {}, schema.get("required", ())
+    if schema.get("type", "object") != "object" or not (properties or schema["additionalProperties"] is False):
+        return None
+    fixed: dict[str, Any] = {}
+    for name, sub in properties.items():
+        choices = sub.get("enum") if isinstance(sub, Mapping) and name in required else None
+        if not isinstance(choices, list) or len(choices) != 1:
+            return None
+        fixed[name] = choices[0]
+    return fixed
 
 
 def _allowed(tools: Sequence[Tool], choice: Choice) -> list[Tool]:
@@ -236,13 +259,18 @@ def tool_grammar(tools: Sequence[Tool], choice: Choice, begun: str = "") -> str:
     if choice.mode == "none":
         return grammar.Grammar().text(_SPEECH)
     rules = grammar.Grammar()
-    calls = [
-        f"{grammar.literal((_CALL + _ARGS.format(tool.name)).removeprefix(begun))} "
-        f"{grammar.compile_into(rules, {'type': 'object', 'additionalProperties': False, **tool.parameters})} {grammar.literal('}')}"
-        for tool in _allowed(tools, choice)
-    ]
+    calls = [_call(rules, tool, begun) for tool in _allowed(tools, choice)]
     call = " | ".join(calls)
     return rules.text(call if choice.mode == "required" else f"{call} | {_SPEECH}")
+
+
+def _call(rules: grammar.Grammar, tool: Tool, begun: str) -> str:
+    """Return the expression of a tool's call after what was begun of it."""
+    head, key = _CALL + _ARGS.format(tool.name), grammar.first_key(tool.parameters)
+    schema = {"type": "object", "additionalProperties": False, **tool.parameters}
+    whole = bool(key) and begun == (head + key).rstrip()
+    rest = (head + key if whole else head).removeprefix(begun)
+    return f"{grammar.literal(rest)} {grammar.compile_into(rules, schema, after_key=whole)} {grammar.literal('}')}"
 
 
 # Spoken words begin with none of the characters that begin JSON, code or markup.

@@ -181,12 +181,13 @@ class _Compiler:
                 return '"{}"'
             value = self._grammar.add(self.rule(extra if isinstance(extra, Mapping) else True, path, depth + 1), path)
             return f'"{{" (string ": " {value} (", " string ": " {value})*)? "}}"'
-        required = set(schema.get("required", ()))
-        if unknown := required - set(properties):
-            raise refuse(f"`required` names {min(unknown)!r}, which is no property", path)
-        # Built from the last property to the first: `first` follows when no property was written yet, `later` when one was.
+        first, _ = self._pairs(list(properties.items()), _required(schema, path), path, depth)
+        return f'"{{" {first} "}}"'
+
+    def _pairs(self, properties: Sequence[tuple[str, object]], required: set[str], path: str, depth: int) -> tuple[str, str]:
+        """Return the rules of an object's properties when none was written yet, and when one was."""
         first, later = '""', '""'
-        for name, sub in reversed(list(properties.items())):
+        for name, sub in reversed(properties):
             pair = self._grammar.add(f"{json_literal(name)} {literal(': ')} {self.rule(sub, f'{path}/{name}', depth + 1)}", path)
             after = later
             if name in required:
@@ -195,7 +196,21 @@ class _Compiler:
             else:
                 first = self._grammar.add(f"{pair} {after} | {first}", path)
                 later = self._grammar.add(f'(", " {pair})? {after}', path)
-        return f'"{{" {first} "}}"'
+        return first, later
+
+    def after_key(self, schema: Mapping[str, Any]) -> str:
+        """Return an expression for the rest of an object, from the value of its first property on."""
+        (name, sub), *others = schema["properties"].items()
+        value = self._grammar.add(self.rule(sub, f"/{name}", 1), f"/{name}")
+        _, later = self._pairs(others, _required(schema, ""), "", 0)
+        return f'{value} {later} "}}"'
+
+
+def _required(schema: Mapping[str, Any], path: str) -> set[str]:
+    required = set(schema.get("required", ()))
+    if unknown := required - set(schema["properties"]):
+        raise refuse(f"`required` names {min(unknown)!r}, which is no property", path)
+    return required
 
 
 def _at_least_zero(schema: Mapping[str, Any]) -> bool:
@@ -206,9 +221,21 @@ def _at_least_zero(schema: Mapping[str, Any]) -> bool:
     return False
 
 
-def compile_into(grammar: Grammar, schema: Mapping[str, Any]) -> str:
-    """Add the rules for a schema, and return the expression that stands for it. Raises `INVALID_ARGUMENT` or `TOO_LARGE`."""
-    return grammar.add(_Compiler(grammar, schema).rule(schema, "", 0))
+def first_key(schema: Mapping[str, Any]) -> str:
+    """Return the text that every object of a schema begins with, up to the value of its first property; empty if there is no such text."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or not properties or not schema.keys().isdisjoint({"$ref", "const", "enum", "anyOf", "oneOf"}):
+        return ""
+    name = next(iter(properties))
+    certain = schema.get("type", "object") == "object" and name in schema.get("required", ())
+    return f"{{{json.dumps(name, ensure_ascii=False)}: " if certain else ""
+
+
+def compile_into(grammar: Grammar, schema: Mapping[str, Any], *, after_key: bool = False) -> str:
+    """Add the rules for a schema, and return the expression that stands for it, or for what follows its `first_key`. Raises
+    `INVALID_ARGUMENT` or `TOO_LARGE`."""
+    compiler = _Compiler(grammar, schema)
+    return grammar.add(compiler.after_key(schema) if after_key else compiler.rule(schema, "", 0))
 
 
 def for_schema(schema: Mapping[str, Any]) -> str:

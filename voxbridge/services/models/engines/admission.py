@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -20,6 +20,8 @@ class Line:
         self.name, self._limit = name, at_once + waiting
         self._gate = asyncio.Semaphore(at_once)
         self._inside = 0
+        self.changed: Callable[[], None] | None = None
+        """Called when a request comes or leaves."""
 
     @property
     def inside(self) -> int:
@@ -36,9 +38,14 @@ class Line:
                 limit=self._limit,
                 retry_after_ms=RETRY_AFTER_MS,
             )
-        self._inside += 1
+        self._count(1)
         try:
             async with self._gate:
                 yield
         finally:
-            self._inside -= 1
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        self._inside += more
+        if self.changed is not None:
+            self.changed()

@@ -19,7 +19,9 @@ import numpy as np
 
 from voxbridge.services.models.engines.admission import Line
 from voxbridge.services.models.engines.audio import RATE
+from voxbridge.services.models.engines.background import Background
 from voxbridge.services.models.engines.llm import SLOTS, Llm
+from voxbridge.services.models.engines.readings import Readings
 from voxbridge.services.models.engines.stt import Whisper
 from voxbridge.services.models.engines.tts import Piper
 from voxbridge.services.models.engines.turn import SmartTurn
@@ -61,7 +63,15 @@ class Engines:
         self.models = load().chosen(config.models_set)
         self.phases = {model.id: Phase.WAITING for model in self.models}
         self.reasons: dict[str, str] = {}
-        self.lines = {"stt": Line("stt", 1), "llm": Line("llm", SLOTS), "tts": Line("tts", 2), "turn": Line("turn", 1)}
+        self.lines = {
+            "stt": Line("stt", 1),
+            "llm": Line("llm", SLOTS),
+            "tts": Line("tts", 2),
+            "turn": Line("turn", 1),
+            "embedding": Line("embedding", 1),
+        }
+        self.background = Background(tuple(line for name, line in self.lines.items() if name != "embedding"))
+        self.readings = Readings(self.background, lambda family, keep: self.llm.read(family, keep=keep))
         self._pools = {role: ThreadPoolExecutor(1, thread_name_prefix=role) for role in ("stt", "turn")}
         self._progress: dict[str, CountingProgress] = {}
         self._stt: Whisper | None = None

@@ -10,7 +10,8 @@ import asyncio
 import logging
 import secrets
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,9 @@ SLOTS: Final = 3
 CONTEXT_TOKENS: Final = 4_096
 """Tokens of one slot: prompt and answer together."""
 FIRST_TOKEN_TIMEOUT_S: Final = 60.0
+READ_TIMEOUT_S: Final = 300.0
+"""Seconds to read the beginning of a prompt; a thousand tokens take a small machine 20 to 60."""
+
 SLOT_TIMEOUT_S: Final = 10.0
 """Seconds to write a slot to disk or to read it back; a file has 17 MB for 600 tokens."""
 
@@ -98,6 +102,9 @@ class Llm(Child):
         self.prompts = Prompts(home.prompts, (version("xllamacpp"), sha256 or fingerprint(weights), CONTEXT_TOKENS))
         self._keeps = self.prompts.open()
         self._at_first: dict[int, bool] = {}
+        self._read: dict[int, str] = {}
+        """The family that each slot has read whole, by its digest."""
+
         self.slots = Slots(SLOTS)
         # The engine closes idle connections without notice, so each request has its own.
         self._client = httpx.AsyncClient(
@@ -133,12 +140,17 @@ class Llm(Child):
         except msgspec.DecodeError:
             noted = _Noted("", ())
         self.slots = Slots(SLOTS, noted.families if noted.url == self.url else (), self._note)
+        self._read.clear()
         return True
 
     @property
     def reading(self) -> bool:
         """True while a prompt is being read for the first time."""
         return any(first and self.slots.is_busy(index) for index, first in self._at_first.items())
+
+    def knows(self, family: str) -> bool:
+        """Tell whether a prompt that begins with `family` is answered without reading that beginning: it is in a slot, or on disk."""
+        return digest(family) in self._read.values() or (self._keeps and self.prompts.has(family))
 
     def _note(self, families: Sequence[str | None]) -> None:
         self._home.note(self.name, msgspec.json.encode(_Noted(self.url, tuple(families))))
@@ -153,13 +165,12 @@ class Llm(Child):
         """Generate an answer; close the iterator to stop. With `keep`, the beginning that the prompt shares with others of its family is
         saved to disk. Raises `TOO_LARGE`, `INVALID_ARGUMENT`, `TIMED_OUT`, `UNAVAILABLE`."""
         await self.up()
-        async with self.slots.hold(digest(prompt.family)) as held:
-            self._at_first[held.index] = held.fresh and not (self._keeps and await self._restore(held.index, prompt.family))
+        async with self._slot_for(prompt.family) as slot:
             if keep and self._keeps and not self.prompts.has(prompt.family):
-                await self._keep_prompt(held.index, prompt.family)
+                await self._read_family(slot, prompt.family, keep=True)
             body = {
                 "prompt": prompt.text,
-                "id_slot": held.index,
+                "id_slot": slot,
                 "cache_prompt": True,
                 "stream": True,
                 "n_predict": sampling.max_tokens,
@@ -178,7 +189,8 @@ class Llm(Child):
                         raise _refusal(await answer.aread())
                     async for line in answer.aiter_lines():
                         if line.startswith("data: "):
-                            self._at_first.pop(held.index, None)
+                            self._at_first.pop(slot, None)
+                            self._read[slot] = digest(prompt.family)
                             yield _step(line[6:])
                         elif line.startswith("error: "):
                             raise _refusal(line[7:].encode())
@@ -187,17 +199,38 @@ class Llm(Child):
             except httpx.HTTPError as error:
                 raise Unavailable(f"The language model's engine does not answer: {error or type(error).__name__}.") from error
 
-    async def _keep_prompt(self, slot: int, family: str) -> None:
-        """Have a slot read only the family, before any word of the conversation, and save it to disk: the file then holds nothing that a
-        user said. If this fails, the prompt is read as part of the request."""
+    async def read(self, family: str, *, keep: bool = False) -> None:
+        """Read the beginning of prompts; with `keep`, save it to disk. Cancelled, it stops after the current batch of tokens, and the next
+        request for this family goes on from there. Raises `UNAVAILABLE`."""
+        await self.up()
+        async with self._slot_for(family) as slot:
+            if not self.knows(family) and not await self._read_family(slot, family, keep=keep and self._keeps):
+                raise Unavailable("The language model's engine could not read a prompt.")
+
+    @asynccontextmanager
+    async def _slot_for(self, family: str) -> AsyncIterator[int]:
+        """Hold the slot of a family for the block, restored from disk where it was saved."""
+        async with self.slots.hold(digest(family)) as held:
+            if held.fresh:
+                self._read.pop(held.index, None)
+            self._at_first[held.index] = held.fresh and not (self._keeps and await self._restore(held.index, family))
+            yield held.index
+
+    async def _read_family(self, slot: int, family: str, *, keep: bool) -> bool:
+        """Have a slot read only the family, before any word of the conversation. Return whether it did; if not, the family is read as part
+        of the request. With `keep` it is saved to disk: the file then holds nothing that a user said."""
         body = {"prompt": family, "id_slot": slot, "cache_prompt": True, "n_predict": 0, "temperature": 0.0}
         try:
-            answer = await self._client.post(f"{self.url}/completion", json=body, headers=self._door())
+            answer = await self._client.post(f"{self.url}/completion", json=body, headers=self._door(), timeout=READ_TIMEOUT_S)
         except httpx.HTTPError as error:
-            _log.debug("a prompt is not kept: %s", error or type(error).__name__)
-            return
-        if answer.status_code == httpx.codes.OK:
+            _log.debug("a prompt was not read: %s", error or type(error).__name__)
+            return False
+        if answer.status_code != httpx.codes.OK:
+            return False
+        self._read[slot] = digest(family)
+        if keep:
             await self._save(slot, family)
+        return True
 
     async def _restore(self, slot: int, family: str) -> bool:
         name = await asyncio.to_thread(self.prompts.find, family)

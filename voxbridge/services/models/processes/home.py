@@ -39,6 +39,8 @@ class Home:
         self.folder = data / "run" / f"models-{port}"
         self.prompts = data / "prompts"
         """Folder of saved prompts."""
+        self.routers = data / "routers"
+        """Folder of trained routers."""
 
         self._lock: IO[bytes] | None = None
 

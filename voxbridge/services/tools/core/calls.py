@@ -10,9 +10,21 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
+from voxbridge.services.tools.core import ends
 from voxbridge.services.tools.core.inputs import Alarm
-from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Done, Output, SetTimer, StartEffect, StepEnded
-from voxbridge.services.tools.core.state import Call, Joined, Recent, Running, Scheduled, State, Waiting
+from voxbridge.services.tools.core.outputs import (
+    CancelEffect,
+    CancelTimer,
+    Count,
+    Done,
+    Output,
+    Release,
+    Resolve,
+    SetTimer,
+    StartEffect,
+    StepEnded,
+)
+from voxbridge.services.tools.core.state import Approved, Asking, Call, Joined, Recent, Running, Scheduled, State, Waiting
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.tools import (
@@ -61,6 +73,11 @@ def put(state: State, call: Call) -> State:
     return replace(state, open={**state.open, call.id: call})
 
 
+def resolve(call: Call) -> Resolve:
+    """Return the request to look up the function of a call."""
+    return Resolve(call.id, call.target.name, call.target.arguments, call.account, call.allowed, call.unattended)
+
+
 def begin(state: State, call: Call, now: int) -> Steps:
     """Run the function for the first time, unless it is too late for the caller."""
     ends_at = _ends_at(call, now)
@@ -74,18 +91,21 @@ def begin(state: State, call: Call, now: int) -> Steps:
 
 
 def redelivered(state: State, call: Call, now: int) -> Steps:
-    """Go on with a running call whose process is gone: run an idempotent function again, or say that it was interrupted."""
+    """Go on with a running call whose process is gone: run an idempotent function again, end what was being stopped and only
+    reads, or say that it was interrupted."""
     running = call.phase
     if not isinstance(running, Running):
         raise TypeError(f"{call.id} does not run")
     ends_at = _ends_at(call, now)
     if call.rules.idempotent and not running.cancelled and running.attempt < ATTEMPTS_LIMIT and ends_at > now:
         return _start(state, call, ends_at, now)
+    if running.cancelled and call.rules.effect == "read":
+        return stopped(state, call, cancellation(running.cancelled), now)
     return close(state, call, None, now)
 
 
 def _start(state: State, call: Call, ends_at: int, now: int) -> Steps:
-    attempt = call.phase.attempt + 1 if isinstance(call.phase, Running) else 1
+    attempt = call.phase.attempt + 1 if isinstance(call.phase, Running | Asking | Approved) else 1
     call = replace(call, phase=Running(attempt, now, ends_at))
     outputs: list[Output] = [Append(ToolStarted(call_id=call.id, name=call.name, attempt=attempt))]
     if call.rules.mode == "task" and not call.answered:
@@ -94,7 +114,7 @@ def _start(state: State, call: Call, ends_at: int, now: int) -> Steps:
     if call.answered and not call.started and call.rules.mode != "alarm":
         call = replace(call, started=True)
         outputs.append(Append(TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id)))
-    start = StartEffect(call.id, attempt, call.target.name, call.target.arguments, call.account, call.rules.definition)
+    start = StartEffect(call.id, attempt, call.target.name, call.target.arguments, call.account, call.rules.definition, call.allowed)
     outputs += [SetTimer(call.id, ends_at), start]
     return put(state, call), outputs
 
@@ -109,9 +129,15 @@ def answered(call: Call, result: dict[str, Any], now: int) -> tuple[Call, list[O
 
 def detach(state: State, call: Call) -> Steps:
     """Let a call go on as a task, because nobody waits for its answer any more."""
-    call = replace(call, answered=True, started=True)
+    call = replace(call, answered=True, started=True, rules=replace(call.rules, counted=True))
     event = TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id)
-    return put(state, call), [Append(event)]
+    return put(state, call), [Append(event), Count(call.account, call.id, forced=True)]
+
+
+def counted_again(call: Call) -> list[Output]:
+    """Return what has the account count a call that became a task while it ran: its process may have died before it did."""
+    late = call.rules.counted and call.rules.mode in ("call", "alarm")
+    return [Count(call.account, call.id, forced=True, listed=isinstance(call.phase, Scheduled))] if late else []
 
 
 def schedule(state: State, call: Call, alarm: Alarm, now: int) -> Steps:
@@ -127,11 +153,11 @@ def schedule(state: State, call: Call, alarm: Alarm, now: int) -> Steps:
         call, outputs = answered(call, {**alarm.result, "spoken": alarm.spoken}, now)
     started = TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id, due_ts=due, label=alarm.label)
     outputs.append(Append(started))
-    call = replace(call, phase=Scheduled(due, alarm), started=True)
+    call = replace(call, phase=Scheduled(due, alarm), started=True, rules=replace(call.rules, counted=True))
     if cancelled:
         state, more = cancel(state, call, cancelled, now)
         return state, [*outputs, *more]
-    return put(state, call), [*outputs, SetTimer(call.id, due)]
+    return put(state, call), [*outputs, Count(call.account, call.id, listed=True), SetTimer(call.id, due)]
 
 
 def woken(state: State, call: Call, now: int) -> Steps:
@@ -153,7 +179,7 @@ def stopped(state: State, call: Call, error: Failure, now: int) -> Steps:
     """End a running call that was stopped before it returned: by its time-out, or by a cancellation. How far it came is not known."""
     cancelled = call.phase.cancelled if isinstance(call.phase, Running) else ""
     if cancelled and call.answered:
-        return _end(state, call, TaskCancelled(task_id=task_id(call.id), function=call.target.name, reason=cancelled), now)
+        return _end(state, call, _cancelled(call, cancelled), now)
     if call.rules.effect != "read":
         return close(state, call, None, now)
     return close(state, call, cancellation(cancelled) if cancelled else error, now)
@@ -171,20 +197,33 @@ def cancel(state: State, call: Call, reason: str, now: int) -> Steps:
 
 def cancelled(state: State, call: Call, reason: str, now: int) -> Steps:
     """End a task as cancelled."""
-    return _end(state, call, TaskCancelled(task_id=task_id(call.id), function=call.target.name, reason=reason), now)
+    return _end(state, call, _cancelled(call, reason), now)
+
+
+def _cancelled(call: Call, reason: str) -> TaskCancelled:
+    return TaskCancelled(task_id=task_id(call.id), function=call.target.name, reason=reason, outlives=call.rules.outlives)
 
 
 def close(state: State, call: Call, outcome: dict[str, Any] | Failure | None, now: int, *, announce: str = "") -> Steps:
     """End a call with its result, its error, or None where it is not known how far it came; calls that joined it end alike."""
     state, outputs = _end(state, call, _event(call, outcome, now, announce), now)
-    if isinstance(outcome, dict) and call.rules.effect != "read" and call.rules.mode not in ("alarm", "run") and not call.run:
-        recent = Recent(target=call.target, ended_at=now, result=outcome)
+    if _may_be_repeated(call, outcome):
+        again = isinstance(outcome, dict) and call.rules.mode != "run"
+        recent = Recent(target=call.target, ended_at=now, kept=again)
+        recent = replace(recent, failure=outcome) if isinstance(outcome, Failure) else replace(recent, result=outcome)
         state = replace(state, recent=kept({**state.recent, call.id: recent}, RECENT_KEPT))
     repeated = repeat(outcome) if isinstance(outcome, dict) else outcome
     for other in [one for one in state.open.values() if one.phase == Joined(call.id)]:
         state, more = _end(state, other, _event(other, repeated, now, announce), now)
         outputs += more
     return state, outputs
+
+
+def _may_be_repeated(call: Call, outcome: dict[str, Any] | Failure | None) -> bool:
+    """Tell whether another call with the same arguments, made before this one ended, is to end like it."""
+    if call.rules.effect == "read" or call.run or call.rules.mode == "alarm":
+        return False
+    return call.rules.mode == "run" or not isinstance(outcome, Failure)
 
 
 def repeat(result: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +238,9 @@ def drop(state: State, call: Call, event: events.Event) -> Steps:
 
 def _end(state: State, call: Call, event: events.Event, now: int) -> Steps:
     """End a call and, without a result, the calls that joined it."""
+    state, told = ends.ended(state, call, event, now)
     state, outputs = _close(state, call, event)
+    outputs[1:1] = told  # before its message is acknowledged
     if call.answered and not call.started:  # an approved alarm that was never set
         outputs.insert(0, Append(TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id)))
     if isinstance(event, TaskCancelled):
@@ -215,7 +256,8 @@ def _close(state: State, call: Call, event: events.Event) -> Steps:
     told: list[Output] = [Append(event)]
     if call.run:
         told = [*(told if isinstance(event, ApprovalEnded) else []), StepEnded(call.run, call.id, event)]
-    return state, [*told, CancelTimer(call.id), *done(state, call.seq)]
+    freed: list[Output] = [Release(call.account, call.id)] if call.rules.counted else []
+    return state, [*told, CancelTimer(call.id), *freed, *done(state, call.seq)]
 
 
 def done(state: State, seq: int) -> list[Output]:
@@ -224,7 +266,7 @@ def done(state: State, seq: int) -> list[Output]:
 
 
 def _event(call: Call, outcome: dict[str, Any] | Failure | None, now: int, announce: str) -> events.Event:
-    function, task = call.target.name, task_id(call.id)
+    function, task, outlives = call.target.name, task_id(call.id), call.rules.outlives
     if not call.answered:
         if outcome is None:
             return ToolInterrupted(call_id=call.id, name=call.name)
@@ -232,10 +274,11 @@ def _event(call: Call, outcome: dict[str, Any] | Failure | None, now: int, annou
             return ToolFailed(call_id=call.id, name=call.name, error=outcome, ms=ms(call, now))
         return ToolCompleted(call_id=call.id, name=call.name, result=outcome, ms=ms(call, now))
     if outcome is None:
-        return TaskInterrupted(task_id=task, function=function)
+        return TaskInterrupted(task_id=task, function=function, outlives=outlives)
     if isinstance(outcome, Failure):
-        return TaskFailed(task_id=task, function=function, error=outcome)
-    return TaskCompleted(task_id=task, function=function, result=outcome, announce=announce or str(outcome.get("announce", "")))
+        return TaskFailed(task_id=task, function=function, error=outcome, outlives=outlives)
+    announce = announce or str(outcome.get("announce", ""))
+    return TaskCompleted(task_id=task, function=function, result=outcome, announce=announce, outlives=outlives)
 
 
 def kept(entries: dict[str, _V], limit: int) -> dict[str, _V]:
@@ -247,7 +290,7 @@ def kept(entries: dict[str, _V], limit: int) -> dict[str, _V]:
 
 def words(name: str) -> str:
     """Return the name of a function as words."""
-    return name.replace("_", " ")
+    return " ".join(filter(None, name.split("_")))  # the tool of a server has two between the names
 
 
 def cancellation(reason: str) -> Failure:

@@ -1,7 +1,8 @@
 """The same call under a new id: it joins the open one, or gets its result again for a short while. Pure.
 
-Models repeat a call after an interruption, and users repeat a request that nothing seemed to come of. A function that only reads runs
-again.
+Models repeat a call after an interruption, and users repeat a request that nothing seemed to come of. Whoever made the call again before
+the first one's end was recorded could not know of that end, so it is the end of both, also where it is not known what happened. A function
+that only reads runs again, and so does a program's request, which names a repetition by its key.
 """
 
 from __future__ import annotations
@@ -16,35 +17,49 @@ from voxbridge.shared.events.tools import ToolJoined
 from voxbridge.shared.step.fold import Append
 
 REPEAT_US: Final = 10_000_000
-"""µs after the end of a call, and after the start of a timer, for which the same call is taken for a repetition."""
+"""µs after the end of a call, and after the start of a timer, within which the same call is taken for a repetition if it was made in them.
+When it is taken does not count: that may be long after, where an executor died."""
+
+ANEW: Final = frozenset({"cancel_task", "revoke_approval", "undo_last"})
+"""Functions that take back what stands at the time: asked for again after they ended, they run again, since there may be more by then."""
 
 
 def joined(state: State, call: Call, now: int) -> calls.Steps | None:
     """Return what follows if this call repeats another; None if it is new, or may run again."""
-    if call.rules.effect == "read" or call.run or call.rules.mode == "run":
-        return None  # a document says itself how often its steps run, and what a second start of it does
+    if call.rules.effect == "read" or call.run or call.by_program:
+        return None  # a document, and a program, say themselves what is the same call
+    if call.rules.mode == "run":  # and what a second start of it does, while it runs
+        single = call.rules.start is not None and call.rules.start.document.mode == "single"
+        return _ended_before(state, call, now) if single else None
     for other in state.open.values():
         if (
             not other.run
             and other.id != call.id
             and other.target == call.target
             and not isinstance(other.phase, Joined)
-            and _is_same(other, now)
+            and _is_same(other, call)
         ):
             return _join(state, call, other, now)
+    return _ended_before(state, call, now)
+
+
+def _ended_before(state: State, call: Call, now: int) -> calls.Steps | None:
+    """End a call like the same one that ended a short while ago, or that had not ended when this one was made."""
     for first, recent in reversed(list(state.recent.items())):
-        if recent.target == call.target and now - recent.ended_at <= REPEAT_US:
-            state, outputs = calls.close(state, call, calls.repeat(recent.result), now)
+        fresh = recent.kept and call.target.name not in ANEW and call.called_at - recent.ended_at <= REPEAT_US
+        if recent.target == call.target and (fresh or call.called_at <= recent.ended_at):
+            outcome = recent.failure if recent.result is None else calls.repeat(recent.result)
+            state, outputs = calls.close(state, call, outcome, now)
             recents = {call_id: one for call_id, one in state.recent.items() if call_id != call.id}
             return replace(state, recent=recents), [_told(call, first), *outputs]
     return None
 
 
-def _is_same(other: Call, now: int) -> bool:
+def _is_same(other: Call, call: Call) -> bool:
     """Tell whether an open call can be joined: none of a run, which has its own rules, and none that joined another."""
     if other.run or isinstance(other.phase, Joined):
         return False
-    return not isinstance(other.phase, Scheduled) or now - other.called_at <= REPEAT_US
+    return not isinstance(other.phase, Scheduled) or call.called_at - other.called_at <= REPEAT_US
 
 
 def _join(state: State, call: Call, other: Call, now: int) -> calls.Steps:

@@ -11,8 +11,19 @@ from voxbridge.shared.agents.functions import Approval, Effect
 from voxbridge.shared.events.voice import Failure
 
 Mode = Literal["call", "task", "alarm", "run"]
-"""How a function is answered: with its result (`call`); at once, with its result later (`task`); at once, with an announcement at a later
+"""Ways to answer a call: with its result (`call`); at once, with its result later (`task`); at once, with an announcement at a later
 time (`alarm`); at once, with the result of a macro or a workflow later (`run`)."""
+
+
+class TaskEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The end of a task that outlives its session: the event that tells it, as builtins, its time (µs) and whose it is."""
+
+    task_id: str
+    function: str
+    account: str
+    kind: str
+    data: dict[str, Any]
+    ended_at: int
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -23,6 +34,31 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spoken: str
     label: str = ""
     result: dict[str, Any] = {}
+
+
+class Reversible(msgspec.Struct, frozen=True, kw_only=True):
+    """The return value of a function whose effect can be taken back: its result, and what its undo is given then."""
+
+    result: dict[str, Any]
+    undo: dict[str, Any]
+
+
+class UndoEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call whose effect can be taken back: `data` is what the undo of its function is given, `run` the run whose step it was."""
+
+    call_id: str
+    function: str
+    account: str
+    ended_at: int
+    data: dict[str, Any]
+    run: str = ""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """The return value of a function that asks a person first: the question, and the arguments with which it runs after a yes."""
+
+    arguments: dict[str, Any]
+    question: str
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -44,7 +80,13 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted", omit_d
     idempotent: bool
     effect: Effect = "read"
     approval: Approval = "never"
-    """When a person must approve the call: `never` also where the account has approved it before."""
+    """Need for a person's approval of the call: `never` also where the account has approved it before."""
+
+    outlives: bool = False
+    """True for a task that the end of its session does not end."""
+
+    counted: bool = False
+    """True for a task that counts among those of its account until it ends."""
 
     target: Target | None = None
     definition: str = ""
@@ -67,6 +109,8 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
     call_id: str
     attempt: int
     result: dict[str, Any]
+    undo: dict[str, Any] | None = None
+    """Data for its undo, if the effect can be taken back."""
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True, tag="scheduled"):
@@ -75,6 +119,16 @@ class Scheduled(msgspec.Struct, frozen=True, kw_only=True, tag="scheduled"):
     call_id: str
     attempt: int
     alarm: Alarm
+    undo: dict[str, Any] | None = None
+    """Data for its undo, if the alarm can be taken back."""
+
+
+class Proposed(msgspec.Struct, frozen=True, kw_only=True, tag="proposed"):
+    """The function returned a proposal: a person is asked before it does anything."""
+
+    call_id: str
+    attempt: int
+    proposal: Proposal
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True, tag="raised"):
@@ -112,10 +166,96 @@ class TaskRefused(msgspec.Struct, frozen=True, kw_only=True, tag="task_refused")
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, tag="fact"):
-    """A fact of an account, to be recorded in its own log, given as builtins."""
+    """A fact of an account, to be recorded in its own log, given as builtins; with a `key` once, however often it comes."""
 
     kind: str
     data: dict[str, Any]
+    key: str = ""
+
+
+class Unheard(msgspec.Struct, frozen=True, kw_only=True, tag="unheard"):
+    """An end that the session `sid` did not tell, for the log of its account."""
+
+    sid: str
+    end: TaskEnd
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, tag="wanted"):
+    """The session `sid` can tell the ends of these tasks of its account now."""
+
+    sid: str
+    tasks: tuple[str, ...]
+
+
+class Recalled(msgspec.Struct, frozen=True, kw_only=True, tag="recalled"):
+    """Ends of tasks of earlier sessions that the account gives to this one."""
+
+    ends: tuple[TaskEnd, ...]
+
+
+class Passed(msgspec.Struct, frozen=True, kw_only=True, tag="passed"):
+    """The log of the account has the end of this task, which the session did not tell."""
+
+    task_id: str
+
+
+class Undoable(msgspec.Struct, frozen=True, kw_only=True, tag="undoable"):
+    """A call of the session `sid`, for the log of its account, which lists what can be taken back."""
+
+    sid: str
+    entry: UndoEntry
+
+
+class UndoKept(msgspec.Struct, frozen=True, kw_only=True, tag="undo_kept"):
+    """The log of the account lists this call of the session."""
+
+    call_id: str
+
+
+class UndoWanted(msgspec.Struct, frozen=True, kw_only=True, tag="undo_wanted", omit_defaults=True):
+    """The call `by` of the session `sid` is to take back the call `call_id`, or the last one where none is named."""
+
+    sid: str
+    by: str
+    call_id: str = ""
+
+
+class UndoEnded(msgspec.Struct, frozen=True, kw_only=True, tag="undo_ended"):
+    """The call `call_id` of the session `sid` was taken back, or could not be (`done` is false) and still can be later."""
+
+    sid: str
+    call_id: str
+    by: str
+    done: bool
+
+
+class TaskOpened(msgspec.Struct, frozen=True, kw_only=True, tag="task_opened", omit_defaults=True):
+    """A task of the account is to begin: `task` is its session and its call. One that cannot be refused any more is `forced`, and one that
+    takes up no room (a timer) is only `listed`."""
+
+    task: str
+    forced: bool = False
+    listed: bool = False
+
+
+class TaskOver(msgspec.Struct, frozen=True, kw_only=True, tag="task_over"):
+    """Task that is over, or never began."""
+
+    task: str
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True, tag="counted"):
+    """The account counts a call that was approved as one of its tasks, or has no `room` for it."""
+
+    call_id: str
+    account: str
+    room: bool
+
+
+class TaskUnwanted(msgspec.Struct, frozen=True, kw_only=True, tag="task_unwanted"):
+    """The user cancels a task of this session from another one."""
+
+    task_id: str
 
 
 class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
@@ -124,4 +264,16 @@ class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
     call_id: str
 
 
-Input = Accepted | Rejected | Returned | Scheduled | Raised | Progressed | Stated | TaskRefused | TimerFired | Fact
+CallInput = Accepted | Rejected | Returned | Scheduled | Proposed | Raised | Progressed | Stated | TaskRefused | Counted | TimerFired
+"""Inputs about one call."""
+
+EndInput = Unheard | Wanted | Recalled | Passed
+"""Inputs about ends of tasks that outlived their session."""
+
+UndoInput = Undoable | UndoKept | UndoWanted | UndoEnded
+"""Inputs about calls that can be taken back."""
+
+AccountInput = TaskOpened | TaskOver
+"""Inputs about the tasks that an account has open."""
+
+Input = CallInput | EndInput | UndoInput | AccountInput | TaskUnwanted | Fact

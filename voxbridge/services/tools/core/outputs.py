@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from voxbridge.services.tools.core.inputs import TaskEnd, UndoEntry
 from voxbridge.shared import events
 from voxbridge.shared.step.fold import Append
 
@@ -17,6 +18,11 @@ class Resolve(msgspec.Struct, frozen=True):
     name: str
     arguments: dict[str, Any]
     account: str
+    allowed: tuple[str, ...] | None = None
+    """Functions that the caller may call, where it matters; None stands for all."""
+
+    unattended: bool = False
+    """True where nobody can be asked for approval."""
 
 
 class StartEffect(msgspec.Struct, frozen=True):
@@ -29,6 +35,8 @@ class StartEffect(msgspec.Struct, frozen=True):
     account: str
     definition: str = ""
     """Digest of the function that a person approved; empty where nobody was asked."""
+
+    allowed: tuple[str, ...] | None = None
 
 
 class CancelEffect(msgspec.Struct, frozen=True):
@@ -53,10 +61,40 @@ class CancelTimer(msgspec.Struct, frozen=True):
 class Grant(msgspec.Struct, frozen=True):
     """Keep a standing approval of an account: for a function, or only for these arguments of it."""
 
+    approval_id: str
     account: str
     name: str
     arguments: dict[str, Any] | None
     definition: str = ""
+
+
+class Tell(msgspec.Struct, frozen=True):
+    """Put an end that this session did not tell into the log of its account: answered by `Passed`."""
+
+    end: TaskEnd
+
+
+class Remember(msgspec.Struct, frozen=True):
+    """Put a call that can be taken back into the log of its account: answered by `UndoKept`."""
+
+    entry: UndoEntry
+
+
+class Count(msgspec.Struct, frozen=True):
+    """Count a call among the tasks of its account. One that is not `forced` waits for the answer, which is `Counted`; a timer is `listed`
+    and takes up no room."""
+
+    account: str
+    call_id: str
+    forced: bool = False
+    listed: bool = False
+
+
+class Release(msgspec.Struct, frozen=True):
+    """Count a task of an account no longer: it is over."""
+
+    account: str
+    call_id: str
 
 
 class StepEnded(msgspec.Struct, frozen=True):
@@ -73,4 +111,7 @@ class Done(msgspec.Struct, frozen=True):
     seq: int
 
 
-Output = Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer | Grant | StepEnded | Done
+Output = (
+    Append | Resolve | StartEffect | CancelEffect | SetTimer | CancelTimer
+    | Grant | Tell | Remember | Count | Release | StepEnded | Done
+)  # fmt: skip

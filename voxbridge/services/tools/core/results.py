@@ -10,9 +10,23 @@ from typing import Any, Final
 import msgspec
 
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.events.voice import Failure
 
 RESULT_LIMIT: Final = 64 * 1024
 """Bytes of a result as JSON."""
+
+MESSAGE_LIMIT: Final = 600
+"""Characters of an error's message."""
+
+
+def as_failure(error: VoxbridgeError) -> Failure:
+    """Return an error as the log keeps it.
+
+    Messages repeat what strangers wrote, so characters that cannot be shown become spaces, and a long message is cut.
+    """
+    shown = " ".join("".join(one if one.isprintable() else " " for one in error.message).split())
+    message = shown if len(shown) <= MESSAGE_LIMIT else f"{shown[: MESSAGE_LIMIT - 2]}…."
+    return Failure(code=error.code, message=message, retryable=error.retryable, field=error.field or "")
 
 
 def as_result(name: str, value: Any) -> dict[str, Any]:

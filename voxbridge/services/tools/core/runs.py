@@ -12,16 +12,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from voxbridge.services.tools.core import calls
+from voxbridge.services.tools.core import calls, ends
 from voxbridge.services.tools.core.calls import Steps, task_id
 from voxbridge.services.tools.core.inputs import Target
-from voxbridge.services.tools.core.outputs import CancelTimer, Output, Resolve, SetTimer, StepEnded
+from voxbridge.services.tools.core.outputs import CancelTimer, Output, SetTimer, StepEnded
 from voxbridge.services.tools.core.state import Asking, Call, Following, State
 from voxbridge.services.tools.runs import inputs, machine, modes, outputs
+from voxbridge.services.tools.runs.state import Asking as Asked
+from voxbridge.services.tools.runs.state import Deciding, Stepping
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
+from voxbridge.shared.events.gateway import RunAnswerReceived
 from voxbridge.shared.events.tools import ApprovalEnded, ApprovalRequested, TaskCompleted, TaskStarted, ToolCompleted, ToolFailed
-from voxbridge.shared.events.voice import Failure
+from voxbridge.shared.events.voice import Failure, RunAnswered
+from voxbridge.shared.macros.answers import choice_of, step_choice_of
 from voxbridge.shared.step.fold import Append
 
 
@@ -47,6 +51,24 @@ def begun(state: State, call: Call, now: int) -> Steps:
 def woken(state: State, call: Call, now: int) -> Steps:
     """Handle the timer of a run."""
     return _took(state, inputs.TimerFired(run_id=call.id), now)
+
+
+def answered(state: State, event: RunAnswered | RunAnswerReceived, now: int) -> Steps:
+    """Give a run the answer of the user to the question that it asks. One to another step's question, or that decides nothing, is none."""
+    run = state.runs.open.get(event.run_id)
+    if run is None or (event.step and event.step != run.frame.path):
+        return state, []
+    stepping = isinstance(run.phase, Stepping)
+    wanted = step_choice_of(event.text) if stepping else None
+    off = isinstance(event, RunAnswered) and event.cancelled
+    if wanted == "stop" or (off and isinstance(run.phase, Asked | Deciding | Stepping)):
+        return _took(state, inputs.Cancel(run_id=run.id, reason=ends.BY_THE_USER), now)
+    if stepping:
+        return (state, []) if wanted is None else _took(state, inputs.Stepped(run_id=run.id, yes=wanted == "yes"), now)
+    if isinstance(run.phase, Asked):
+        return _took(state, inputs.Answered(run_id=run.id, text=event.text), now)
+    choice = choice_of(event.text) if isinstance(run.phase, Deciding) else None
+    return (state, []) if choice is None else _took(state, inputs.Decided(run_id=run.id, choice=choice), now)
 
 
 def cancelled(state: State, call: Call, reason: str, now: int) -> Steps:
@@ -136,9 +158,11 @@ def _called(state: State, wanted: outputs.StartCall, now: int) -> Steps:
         called_at=now,
         deadline_ms=0 if wanted.timeout_s is None else round(wanted.timeout_s * 1_000),
         account=run.account,
+        unattended=run.unattended,
+        by_program=run.by_program,
         run=run.id,
     )
-    return calls.put(state, call), [Resolve(call.id, call.target.name, call.target.arguments, call.account)]
+    return calls.put(state, call), [calls.resolve(call)]
 
 
 def _stopped(state: State, call_id: str, now: int) -> Steps:

@@ -13,13 +13,17 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from voxbridge.services.tools.core import approvals, calls, duplicates, runs
+from voxbridge.services.tools.core import approvals, calls, duplicates, ends, runs, tasks, undo
 from voxbridge.services.tools.core.calls import Steps, task_id
 from voxbridge.services.tools.core.inputs import (
     Accepted,
+    AccountInput,
+    Counted,
+    EndInput,
     Fact,
     Input,
     Progressed,
+    Proposed,
     Raised,
     Rejected,
     Returned,
@@ -27,16 +31,18 @@ from voxbridge.services.tools.core.inputs import (
     Stated,
     Target,
     TaskRefused,
+    TaskUnwanted,
     TimerFired,
+    UndoInput,
 )
-from voxbridge.services.tools.core.outputs import Done, Output, Resolve, SetTimer
-from voxbridge.services.tools.core.state import Asking, Call, Following, Joined, Rules, Running, State, Waiting
+from voxbridge.services.tools.core.outputs import Done, Output, SetTimer
+from voxbridge.services.tools.core.state import Approved, Asking, Call, Following, Joined, Rules, Running, State, Waiting
 from voxbridge.services.tools.core.state import Scheduled as Alarmed
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code
-from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested, ToolRequested
+from voxbridge.shared.events.gateway import ApprovalClicked, RunAnswerReceived, TaskCancelRequested, ToolRequested
 from voxbridge.shared.events.tools import TaskProgressed
-from voxbridge.shared.events.voice import ApprovalAnswered, Failure, SessionEnded, ToolCalled, ToolCancelled
+from voxbridge.shared.events.voice import ApprovalAnswered, Failure, RunAnswered, SessionEnded, ToolCalled, ToolCancelled
 from voxbridge.shared.step.fold import Append
 from voxbridge.shared.step.journal import LogInput
 
@@ -44,6 +50,10 @@ OPEN_LIMIT: Final = 32
 """Calls and tasks that one session may have open."""
 
 WITHDRAWN_KEPT: Final = 32
+FACTS_KEPT: Final = 256
+
+Decision = ApprovalAnswered | ApprovalClicked | RunAnswered | RunAnswerReceived
+"""Decision of a person about a call. The process that has the call is to take it."""
 
 TAKEN_BACK: Final = "timed_out"
 """Reason for which a call is stopped whatever its effect. For any other, what may change something goes on: it is only not waited for."""
@@ -59,11 +69,25 @@ def _took(state: State, input: Input | LogInput, now: int) -> Steps:
     if isinstance(input, LogInput):
         return _heard(state, input.recorded, now)
     if isinstance(input, Fact):
+        if input.key in state.facts:
+            return state, []
+        if input.key:
+            state = replace(state, facts=calls.kept({**state.facts, input.key: None}, FACTS_KEPT))
         return state, [Append(msgspec.convert(input.data, events.KINDS[input.kind].cls))]
+    if isinstance(input, EndInput):
+        return ends.took(state, input)
+    if isinstance(input, UndoInput):
+        return undo.took(state, input, now)
+    if isinstance(input, AccountInput):
+        return tasks.counted(state, input, now), []
+    if isinstance(input, TaskUnwanted):
+        return _refused(state, input.task_id, now)
     call = state.open.get(input.call_id)
+    if isinstance(input, Counted):
+        return approvals.admitted(state, call, input, now)
     if call is None:
         seq = state.ended.get(input.call_id)
-        return state, [] if seq is None else calls.done(state, seq)
+        return state, [] if seq is None else [*ends.left(state), *undo.left(state), *calls.done(state, seq)]
     phase = call.phase
     if isinstance(input, TimerFired):
         if isinstance(phase, Following):
@@ -85,32 +109,51 @@ def _heard(state: State, recorded: events.Recorded, now: int) -> Steps:
         state, outputs = _withdrawn(state, event, now)
     elif isinstance(event, ApprovalAnswered | ApprovalClicked):
         call = approvals.call_of(state, event.approval_id)
-        if call is not None:
-            if isinstance(event, ApprovalClicked):
-                state, outputs = approvals.decided(state, call, event.answer, now, by="click", scope=event.scope)
-            else:
-                state, outputs = approvals.decided(state, call, event.answer, now, by="voice")
+        if call is None:
+            outputs = [*approvals.granted_before(state, event.approval_id), *approvals.counted_again(state, event.approval_id)]
+        elif approvals.is_late(call, recorded.ts):
+            state, outputs = approvals.decided(state, call, "lapsed", now)
+        elif isinstance(event, ApprovalClicked):
+            state, outputs = approvals.decided(state, call, event.answer, now, by="click", scope=event.scope)
+        else:
+            state, outputs = approvals.decided(state, call, event.answer, now, by="voice")
+    elif isinstance(event, RunAnswered | RunAnswerReceived):
+        state, outputs = runs.answered(state, event, now)
     elif isinstance(event, TaskCancelRequested):
         state, outputs = _refused(state, event.task_id, now)
     elif isinstance(event, SessionEnded):
         for call in state.open.values():
-            if call.run not in state.open:  # a run stops its own calls
+            if call.run not in state.open and not _goes_on(call):  # a run stops its own calls
                 state, more = _cancel(state, call, "the session ended", now)
                 outputs += more
+        state, more = ends.session_ended(state, event.told)
+        outputs += more
     return state, [*outputs, Done(recorded.seq)]
+
+
+def _goes_on(call: Call) -> bool:
+    """Tell whether a call is a task that the end of its session does not end. One that waits for approval has nobody left to give it."""
+    return call.rules.outlives and isinstance(call.phase, Running | Alarmed | Following)
+
+
+def concerned(state: State, event: Decision) -> Call | None:
+    """Return the call that a person decides upon."""
+    if isinstance(event, ApprovalAnswered | ApprovalClicked):
+        return approvals.call_of(state, event.approval_id)
+    return state.open.get(event.run_id)
 
 
 def _called(state: State, recorded: events.Recorded, event: ToolCalled | ToolRequested, now: int) -> Steps:
     call_id = event.call_id
     held = [call.id for call in state.open.values() if call.seq == recorded.seq]
     if held:
-        outputs: list[Output] = []
+        outputs = undo.left(state)
         for one in held:
             state, more = _again(state, state.open[one], now) if one in state.open else (state, [])
             outputs += more
         return state, outputs
     if call_id in state.open or call_id in state.ended:
-        return state, [Done(recorded.seq)]
+        return state, [*ends.left(state), *undo.left(state), Done(recorded.seq)]
     call = Call(
         id=call_id,
         seq=recorded.seq,
@@ -119,6 +162,9 @@ def _called(state: State, recorded: events.Recorded, event: ToolCalled | ToolReq
         called_at=recorded.ts,
         deadline_ms=event.deadline_ms,
         account=event.account,
+        by_program=isinstance(event, ToolRequested),
+        allowed=event.allowed if isinstance(event, ToolCalled) else None,
+        unattended=isinstance(event, ToolCalled) and event.unattended,
     )
     reason = state.withdrawn.get(call_id)
     if reason is not None:
@@ -128,29 +174,32 @@ def _called(state: State, recorded: events.Recorded, event: ToolCalled | ToolReq
     if len(state.open) >= OPEN_LIMIT:
         message = f"{OPEN_LIMIT} functions and timers are open already; wait for one to end."
         return calls.close(state, call, Failure(code=Code.OVERLOADED, message=message, retryable=True), now)
-    return calls.put(state, call), [Resolve(call_id, event.name, event.arguments, call.account)]
+    return calls.put(state, call), [calls.resolve(call)]
 
 
 def _again(state: State, call: Call, now: int) -> Steps:
     """Handle a redelivered event of an open call: the process that had the call is gone."""
     match call.phase:
         case Waiting():
-            return state, [Resolve(call.id, call.target.name, call.target.arguments, call.account)]
+            return state, [calls.resolve(call)]
         case Asking(expires_at=at) | Alarmed(at=at):
-            return state, [SetTimer(call.id, at)]
+            return state, [*calls.counted_again(call), SetTimer(call.id, at)]
+        case Approved():
+            return state, approvals.counting(call)
         case Joined():
             return state, []  # it ends with the call that it joined
         case Following():
             return runs.resumed(state, call)
         case Running():
-            return calls.redelivered(state, call, now)
+            state, outputs = calls.redelivered(state, call, now)
+            return state, [*calls.counted_again(call), *outputs]
 
 
 def _looked_up(state: State, input: Accepted | Rejected, call: Call, now: int) -> Steps:
     if isinstance(input, Rejected):
         return calls.close(state, call, input.error, now)
     rules = Rules(mode=input.mode, timeout_ms=input.timeout_ms, idempotent=input.idempotent, effect=input.effect, approval=input.approval)
-    rules = replace(rules, start=input.start, definition=input.definition)
+    rules = replace(rules, start=input.start, definition=input.definition, outlives=input.outlives, counted=input.counted)
     call = replace(call, rules=rules, target=input.target or call.target)
     if call.run and rules.start is not None:
         message = f"{call.target.name} is no step of a macro; a macro runs another one by itself."
@@ -163,7 +212,7 @@ def _looked_up(state: State, input: Accepted | Rejected, call: Call, now: int) -
     return runs.begun(state, call, now) if rules.start is not None else calls.begin(state, call, now)
 
 
-def _told(state: State, input: Returned | Scheduled | Raised | Progressed | Stated | TaskRefused, call: Call, now: int) -> Steps:
+def _told(state: State, input: Returned | Scheduled | Proposed | Raised | Progressed | Stated | TaskRefused, call: Call, now: int) -> Steps:
     if isinstance(input, Stated):
         return state, [Append(msgspec.convert(input.data, events.KINDS[input.kind].cls))]
     if isinstance(input, TaskRefused):
@@ -175,9 +224,15 @@ def _told(state: State, input: Returned | Scheduled | Raised | Progressed | Stat
         state = calls.put(state, replace(call, progress=(done, input.message)))
         return state, [Append(TaskProgressed(task_id=task_id(call.id), function=call.target.name, done=done, message=input.message))]
     if isinstance(input, Scheduled):
-        return calls.schedule(state, call, input.alarm, now) if call.rules.mode == "alarm" else (state, [])
+        if call.rules.mode != "alarm":
+            return state, []
+        state, outputs = calls.schedule(state, call, input.alarm, now)
+        return undo.kept(state, call, input.undo, outputs, now)
     if isinstance(input, Returned):
-        return calls.close(state, call, input.result, now)
+        state, outputs = calls.close(state, call, input.result, now)
+        return undo.kept(state, call, input.undo, outputs, now)
+    if isinstance(input, Proposed):
+        return approvals.propose(state, call, call.phase, input.proposal, now) if isinstance(call.phase, Running) else (state, [])
     if input.error.code == Code.CANCELLED or (isinstance(call.phase, Running) and call.phase.cancelled):
         return calls.stopped(state, call, input.error, now)
     return calls.close(state, call, input.error, now)
@@ -187,9 +242,9 @@ def _withdrawn(state: State, event: ToolCancelled, now: int) -> Steps:
     reason = event.reason or "cancelled"
     call = state.open.get(event.call_id)
     if call is not None:
-        goes_on = isinstance(call.phase, Running) and call.rules.effect != "read" and reason != TAKEN_BACK
-        if goes_on and not call.answered and call.rules.mode == "call":
-            return calls.detach(state, call)
+        goes_on = isinstance(call.phase, Running | Alarmed) and call.rules.effect != "read" and reason != TAKEN_BACK
+        if goes_on:  # the same word may come twice, live and from the stream; an alarm is set, or will be in a moment
+            return calls.detach(state, call) if not call.answered and call.rules.mode == "call" else (state, [])
         return (state, []) if call.answered and not isinstance(call.phase, Running | Alarmed) else _cancel(state, call, reason, now)
     if event.call_id in state.ended:
         return state, []
@@ -207,4 +262,4 @@ def _cancel(state: State, call: Call, reason: str, now: int) -> Steps:
 def _refused(state: State, task: str, now: int, *, by: str = "") -> Steps:
     """Cancel a task because the user said so."""
     call = next((one for one in state.open.values() if task_id(one.id) == task and one.id != by), None)
-    return (state, []) if call is None else _cancel(state, call, "the user cancelled it", now)
+    return (state, []) if call is None else _cancel(state, call, ends.BY_THE_USER, now)

@@ -1,26 +1,30 @@
-"""A session's tasks that are not over, for those who list and cancel them. Pure."""
+"""Tasks that are not over: those of a session, for those who list and cancel them, and how many an account has. Pure."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from voxbridge.services.tools.core import calls
-from voxbridge.services.tools.core.state import Asking, Call, Following, Running, Scheduled, State
+from voxbridge.services.tools.core.inputs import AccountInput, TaskOpened
+from voxbridge.services.tools.core.state import Approved, Asking, Call, Following, Running, Scheduled, State
+from voxbridge.shared.agents.tasks import OpenTask
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events.voice import Failure
 
+ACCOUNT_LIMIT: Final = 32
+"""Tasks and runs that an account may have open in all its sessions, timers not counted."""
 
-class OpenTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that is not over. Times are µs of the Unix clock; `due_at` is set where the end is known."""
+COUNTED_US: Final = 86_400_000_000
+"""µs for which a task counts at most: a process that died in between may have left one uncounted."""
 
-    task_id: str
-    function: str
-    state: Literal["waiting for approval", "running", "scheduled"]
-    called_at: int
-    label: str = ""
-    due_at: int | None = None
-    done: float = 0.0
-    message: str = ""
+LISTED_US: Final = 2 * COUNTED_US
+"""µs for which a timer is listed at most; none runs longer than a day."""
+
+TIMERS_KEPT: Final = 128
+"""Timers of an account that are listed in its other sessions; of more, the newest."""
 
 
 def open_tasks(state: State, *, but: str = "") -> tuple[OpenTask, ...]:
@@ -35,7 +39,7 @@ def _task(state: State, call: Call) -> OpenTask | None:
         task_id=calls.task_id(call.id), function=call.target.name, state="running", called_at=call.called_at, done=done, message=message
     )
     match call.phase:
-        case Running():
+        case Running() | Approved():
             return known
         case Scheduled(at=at, alarm=alarm):
             return msgspec.structs.replace(known, state="scheduled", due_at=at, label=alarm.label)
@@ -50,3 +54,22 @@ def _task(state: State, call: Call) -> OpenTask | None:
         case Asking():
             return msgspec.structs.replace(known, state="waiting for approval")
     return None
+
+
+def counted(state: State, input: AccountInput, now: int) -> State:
+    """Return the log of an account with this task counted, or not any more. Beyond `ACCOUNT_LIMIT` none is added that can be refused."""
+    tasks = {task: at for task, at in state.tasks.items() if task != input.task and now - at < COUNTED_US}
+    timers = {task: at for task, at in state.timers.items() if task != input.task and now - at < LISTED_US}
+    if isinstance(input, TaskOpened):
+        if input.listed:
+            timers = dict(list({**timers, input.task: now}.items())[-TIMERS_KEPT:])
+        elif input.forced or input.task in state.tasks or len(tasks) < ACCOUNT_LIMIT:
+            tasks[input.task] = now
+    same = tasks.keys() == state.tasks.keys() and timers.keys() == state.timers.keys()
+    return state if same else replace(state, tasks=tasks, timers=timers)
+
+
+def refusal() -> Failure:
+    """Return the error for a task that the account has no room for."""
+    message = f"{ACCOUNT_LIMIT} tasks of this account run already, the most that it may have; wait for one to end, or cancel one."
+    return Failure(code=Code.OVERLOADED, message=message, retryable=True, field="tasks")

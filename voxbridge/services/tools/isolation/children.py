@@ -276,4 +276,4 @@ def _lost(asked: Asked, how: str) -> VoxbridgeError:
 
 
 def _raised(error: Failure) -> VoxbridgeError:
-    return VoxbridgeError(Code(error.code), error.message, retryable=error.retryable)
+    return VoxbridgeError(Code(error.code), error.message, retryable=error.retryable, field=error.field or None)

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
-from voxbridge.services.tools.core.results import as_result
+from voxbridge.services.tools.core.results import as_failure, as_result
 from voxbridge.services.tools.registry import Tool, describe
 from voxbridge.shared.embedded.child import die_with
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -95,7 +95,7 @@ def run(asked: Asked, tools: dict[tuple[str, str], Tool]) -> Answered:
         value = tool.run(**msgspec.structs.asdict(tool.check(asked.arguments)))
         return Answered(result=as_result(asked.name, value))
     except VoxbridgeError as error:
-        return Answered(error=Failure(code=error.code, message=error.message, retryable=error.retryable, field=error.field or ""))
+        return Answered(error=as_failure(error))
     except MemoryError:
         message = f"{asked.name} needed more than {asked.memory_mb} MiB of memory."
         return Answered(error=Failure(code=Code.TOO_LARGE, message=message))

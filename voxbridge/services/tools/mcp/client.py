@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 import msgspec
 from nats.micro.request import Request
@@ -40,6 +41,7 @@ from voxbridge.services.tools.mcp.messages import (
     framed_from,
 )
 from voxbridge.services.tools.mcp.remote import Report, tools_of
+from voxbridge.shared.agents.functions import MCP_FIGURE
 from voxbridge.shared.embedded.child import end_group
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
@@ -64,6 +66,7 @@ class ServerView(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     state: State
     why: str = ""
+    protocol: str = ""
     tools: int = 0
     refused: tuple[str, ...] = ()
 
@@ -95,7 +98,10 @@ class McpServers:
                 self._servers[name] = with_variables(name, server, environment)
             except VoxbridgeError as error:
                 self._views[name] = ServerView(server=name, state="down", why=error.message)
+                self._explain(name, error.message)
                 _log.warning("%s", error.message)
+        usable = [(name, name in self._servers, _without_secrets(servers[name])) for name in sorted(servers)]
+        self._checksum = crc32(msgspec.json.encode(usable, order="deterministic"))
         self._groups: dict[str, int] = {}
         self._told: dict[str, str] = {}
         self._calls: dict[int, _Open] = {}
@@ -108,6 +114,10 @@ class McpServers:
     def views(self) -> list[ServerView]:
         """Return how each server is."""
         return list(self._views.values())
+
+    def figures(self) -> Mapping[str, float]:
+        """Return how many servers there are, and a check sum of what was given of them: executors of one installation have the same."""
+        return {"mcp_servers": len(self._views), MCP_FIGURE: self._checksum}
 
     async def answer(self, request: Request) -> None:
         """Answer `vx.svc.tools.mcp`: the state of each server as JSON."""
@@ -228,10 +238,18 @@ class McpServers:
         if told.group:
             self._groups[told.server] = told.group
         before = self._views[told.server]
-        self._views[told.server] = msgspec.structs.replace(before, state=told.state, why=told.why)
+        self._views[told.server] = msgspec.structs.replace(before, state=told.state, why=told.why, protocol=told.protocol)
+        if told.state != "starting":  # a server that is tried again is still lost for the reason that was told last
+            self._explain(told.server, told.why if told.state == "down" else "")
+        elif not self._told.get(told.server):
+            self._explain(told.server, "it is being started; try again in a moment")
         if told.state == "down" and told.why != self._told.get(told.server):
             self._told[told.server] = told.why
             _log.warning("the MCP server %s is not connected: %s", told.server, told.why)
+
+    def _explain(self, server: str, why: str) -> None:
+        """Have a call of a tool that a lost server would offer answered by why it is not there."""
+        self._catalogue.explain(f"{server}__", f"The MCP server {server} is not connected: {why}." if why else "")
 
     def _offer(self, offered: Offered) -> None:
         name = offered.server
@@ -261,3 +279,9 @@ class McpServers:
                 await report(latest.done, latest.message)
             if call.latest is latest:
                 call.latest = None
+
+
+def _without_secrets(server: Server) -> dict[str, Any]:
+    """Return what a file says of a server, without the values that may be secret: a check sum is told to whoever reads the figures."""
+    told: dict[str, Any] = msgspec.to_builtins(server)
+    return told | {"env": sorted(server.env), "headers": sorted(server.headers)}

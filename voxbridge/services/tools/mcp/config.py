@@ -24,12 +24,16 @@ FILE_LIMIT: Final = 256 * 1024
 """Bytes of the file."""
 
 SERVERS_LIMIT: Final = 32
+EXAMPLES_LIMIT: Final = 24
+"""Requests that a rule gives as examples."""
+
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _EFFECTS: Final[tuple[Effect, ...]] = ("read", "write", "destructive")
 _APPROVALS: Final[tuple[Approval, ...]] = ("never", "first", "always")
 _Seconds = Annotated[float, Meta(gt=0, le=3_600)]
 _Text = Annotated[str, Meta(max_length=2_048)]
+_Example = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class Hints(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +52,9 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Rules of the tools whose name is `match`, or fits it as a pattern with `*` and `?`."""
+    """Rules of the tools whose name is `match`, or fits it as a pattern with `*` and `?`.
+
+    `examples` are what people say when they want one: the router learns more of them than of a description, which is for other models."""
 
     match: Annotated[str, Meta(min_length=1, max_length=128)]
     effect: Effect | None = None
@@ -57,6 +63,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     listed: bool | None = None
     idempotent: bool | None = None
     task: bool | None = None
+    examples: Annotated[tuple[_Example, ...], Meta(max_length=EXAMPLES_LIMIT)] | None = None
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -93,6 +100,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     listed: bool
     idempotent: bool
     task: bool
+    examples: tuple[str, ...] = ()
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,6 +194,7 @@ def policy(server: Server, tool: str, hints: Hints) -> Policy:
         listed=rules.get("listed", server.listed),
         idempotent=rules.get("idempotent", effect == "read"),
         task=rules.get("task", False),
+        examples=rules.get("examples", ()),
     )
 
 

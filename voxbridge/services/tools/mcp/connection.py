@@ -119,7 +119,7 @@ class Connection:
                     await self._list(client)
                     start.deadline = math.inf
                     self._client = client
-                    self._condition("ready")
+                    self._condition("ready", protocol=client.protocol_version)
                     await self._look_after(client)
         except TimeoutError:
             return self._reason(f"it did not answer within {self._server.start_s:g} s of its start")
@@ -257,9 +257,9 @@ class Connection:
     def _reason(self, otherwise: str) -> str:
         return (self._process.why if self._process else "") or otherwise
 
-    def _condition(self, state: State, why: str = "") -> None:
+    def _condition(self, state: State, why: str = "", protocol: str = "") -> None:
         group = self._process.pid if self._process and state != "down" else 0
-        self._say(Condition(server=self.name, state=state, why=clean(why, 400), group=group))
+        self._say(Condition(server=self.name, state=state, why=clean(why, 400), group=group, protocol=clean(protocol, 32)))
 
 
 def _offer(tool: types.Tool) -> Offer:

@@ -64,12 +64,13 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True, tag="offered"):
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, tag="condition"):
-    """State of a server: `why` it is down, and the process group that runs it (0: none)."""
+    """State of a server: `why` it is down, the process group that runs it (0: none), and the version of the protocol that was agreed on."""
 
     server: str
     state: State
     why: str = ""
     group: int = 0
+    protocol: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):

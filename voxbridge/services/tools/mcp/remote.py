@@ -111,4 +111,5 @@ def _tool(name: str, server: Server, offer: Offer, call: Call) -> RemoteTool:
         listed=rules.listed,
         origin=server.origin,
         output=offer.output,
+        utterances=rules.examples,
     )

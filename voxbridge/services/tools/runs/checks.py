@@ -5,7 +5,7 @@ Owns what is refused, and the rule that a document may call only what its author
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from voxbridge.services.tools.runs.pipes import PIPES_LIMIT, Pipe, pipes_in
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
-HIDDEN: Final = frozenset({"create_macro", "delete_macro", "run_macro", "run_tool", "run_workflow"})
+HIDDEN: Final = frozenset({"change_macro", "create_macro", "delete_macro", "run_macro", "run_tool", "run_workflow"})
 """Functions that no step calls: they would hide what is run from these checks."""
 
 
@@ -62,6 +62,17 @@ def bundled(document: Document, documents: Mapping[str, Document]) -> dict[str, 
         message = f"{document.name} and what it runs have more than {BUNDLE_BYTES} bytes."
         raise VoxbridgeError(Code.TOO_LARGE, message, field="steps", limit=BUNDLE_BYTES)
     return bundle
+
+
+def check_rights(documents: Iterable[Document], allowed: Collection[str] | None) -> None:
+    """Check that documents call only what whoever runs them may call. Raises `PERMISSION_DENIED`."""
+    for document in documents if allowed is not None else ():
+        policies = (document.on_error, *(step.on_error for step in document.steps))
+        actions = (*(step.action for step in document.steps), *(one.step for one in policies if isinstance(one, Fallback)))
+        refused = next((one.function for one in actions if isinstance(one, Call) and one.function not in (allowed or ())), None)
+        if refused is not None:
+            message = f"{document.name} calls {refused}, which may not be called here, so it was not run."
+            raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="name")
 
 
 def _follow(document: Document, documents: Mapping[str, Document], way: tuple[str, ...], bundle: dict[str, Document]) -> None:

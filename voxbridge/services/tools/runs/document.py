@@ -43,6 +43,8 @@ TIMEOUT_S: Final = 300.0
 """Default time of a whole run."""
 
 TIMEOUT_LIMIT_S: Final = 86_400.0
+ASK_S: Final = 300.0
+"""Default time for an answer of the user."""
 
 Identifier = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -81,10 +83,10 @@ class Fallback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="do", tag="ask"):
-    """Ask the user a question; the result is `{"answer": text}`. Without an answer in time, the step fails."""
+    """Ask the user a question; the result is `{"text": answer}`. Without an answer in time, the step fails."""
 
     question: Text
-    timeout_s: Seconds = 120.0
+    timeout_s: Seconds = ASK_S
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="do", tag="wait"):
@@ -199,6 +201,8 @@ def _check(document: Document) -> None:
     """Check what types cannot say."""
     if not macro_id(document.name):
         raise VoxbridgeError(Code.INVALID_ARGUMENT, "A macro needs a name with a letter or a figure in it.", field="name")
+    if not document.name.isprintable():
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, "A macro's name has characters that cannot be shown; leave them out.", field="name")
     if document.mode == "queued" and document.limit > QUEUED_LIMIT:
         message = f"At most {QUEUED_LIMIT} runs of a macro may wait."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="limit", limit=QUEUED_LIMIT)

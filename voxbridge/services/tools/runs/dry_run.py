@@ -63,25 +63,25 @@ def _plan(document: Document, macros: Mapping[str, Document], inputs: Mapping[st
 def _shown(action: Action, resolver: Resolver) -> tuple[str, Any]:
     match action:
         case Call():
-            return action.function, _known(action.arguments, resolver)
+            return action.function, known(action.arguments, resolver)
         case RunMacro():
-            return action.name, _known(action.inputs, resolver)
+            return action.name, known(action.inputs, resolver)
         case Say():
-            return "", _known(action.text, resolver)
+            return "", known(action.text, resolver)
         case Ask():
-            return "", _known(action.question, resolver)
+            return "", known(action.question, resolver)
         case Wait():
             return "", action.seconds
         case Stop():
-            return "", _known(action.reason, resolver)
+            return "", known(action.reason, resolver)
 
 
-def _known(value: Any, resolver: Resolver) -> Any:
+def known(value: Any, resolver: Resolver) -> Any:
     """Return a value with the pipes replaced whose values are known."""
     if isinstance(value, Mapping):
-        return {name: _known(one, resolver) for name, one in value.items()}
+        return {name: known(one, resolver) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_known(one, resolver) for one in value]
+        return [known(one, resolver) for one in value]
     try:
         return resolver.value(value)
     except Missing:

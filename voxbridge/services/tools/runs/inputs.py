@@ -27,6 +27,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="run_start", omit_def
     inputs: dict[str, Any] = {}
     approved: bool = False
     unsure: bool = False
+    stepwise: bool = False
+    """Ask the user before each step."""
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="run_returned"):
@@ -75,6 +77,13 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, tag="run_decided"):
     choice: Literal["again", "go_on", "stop"]
 
 
+class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="run_stepped"):
+    """The user said whether the next step of a run that goes step by step may begin; one that may not is left out."""
+
+    run_id: str
+    yes: bool
+
+
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="run_cancel"):
     """Cancel the run."""
 
@@ -88,4 +97,4 @@ class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="run_timer"):
     run_id: str
 
 
-Input = Start | Returned | Failed | Held | Confirmed | Answered | Decided | Cancel | TimerFired
+Input = Start | Returned | Failed | Held | Confirmed | Answered | Decided | Stepped | Cancel | TimerFired

@@ -11,19 +11,29 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from voxbridge.services.tools.runs import failures
+from voxbridge.services.tools.runs import ending, failures, stepping
 from voxbridge.services.tools.runs.conditions import holds
 from voxbridge.services.tools.runs.document import DEPTH_LIMIT, Action, Ask, Call, Fallback, RunMacro, Say, Stop, Wait
-from voxbridge.services.tools.runs.inputs import Answered, Confirmed, Decided, Failed, Held, Returned, Start
+from voxbridge.services.tools.runs.inputs import Answered, Confirmed, Decided, Failed, Held, Returned, Start, Stepped
 from voxbridge.services.tools.runs.outputs import CancelCall, CancelTimer, Finished, Output, SetTimer, StartCall
 from voxbridge.services.tools.runs.pipes import Outcome, Resolver, Scope
-from voxbridge.services.tools.runs.state import Asking, Calling, Confirming, Deciding, Frame, Pausing, Ready, Run, Stopping, Waiting
+from voxbridge.services.tools.runs.state import (
+    Asking,
+    Calling,
+    Confirming,
+    Deciding,
+    Frame,
+    Pausing,
+    Ready,
+    Run,
+    Stepping,
+    Stopping,
+    Waiting,
+)
 from voxbridge.services.tools.runs.values import given
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.tools import (
-    RunCancelled,
     RunCompleted,
-    RunFailed,
     RunStarted,
     RunStepCompleted,
     RunStepFailed,
@@ -32,6 +42,7 @@ from voxbridge.shared.events.tools import (
     RunWaiting,
 )
 from voxbridge.shared.events.voice import Failure
+from voxbridge.shared.macros.trace import excerpt
 from voxbridge.shared.step.fold import Append
 
 STEPS_OF_RUN: Final = 200
@@ -41,10 +52,13 @@ RESULTS_BYTES: Final = 1_048_576
 """Size of all results of one run as JSON."""
 
 CONFIRM_US: Final = 120_000_000
-"""µs for which a run waits to be confirmed, and for which it waits to be told how to go on after a failed step."""
+"""µs for which a run waits to be confirmed."""
 
-STOPPING_US: Final = 10_000_000
-"""µs for which a run that ends waits for its call to stop."""
+DECIDE_US: Final = 300_000_000
+"""µs for which a run waits to be told how to go on after a failed step."""
+
+ANSWER_CHARACTERS: Final = 2_000
+"""Characters of an answer that are kept."""
 
 SAID_CHARACTERS: Final = 4_000
 """Characters of what a run said that its result repeats."""
@@ -65,6 +79,7 @@ def opened(start: Start, now: int) -> Steps:
         phase=Confirming(expires),
         started_at=now,
         ends_at=now + _us(document.timeout_s),
+        stepwise=start.stepwise,
     )
     if document.confirm == "always" or (document.confirm == "first" and not start.approved) or start.unsure:
         question = f"Shall I run {document.name}? Please say yes or no."
@@ -72,25 +87,25 @@ def opened(start: Start, now: int) -> Steps:
     return _gone_on(_begun(run, now), now)
 
 
-def took(run: Run, input: Returned | Failed | Held | Confirmed | Answered | Decided, now: int) -> Steps:
+def took(run: Run, input: Returned | Failed | Held | Confirmed | Answered | Decided | Stepped, now: int) -> Steps:
     """Take an answer. One that nobody waits for, or waits for any more, changes nothing."""
     return _gone_on(_taken(run, input, now), now)
 
 
 def woken(run: Run, now: int) -> Steps:
     """Handle the timer: what was waited for is due, or the time for it, or for the whole run, is over."""
-    at = _due(run)
+    at = run.due
     return (run, [SetTimer(run.id, at)]) if now < at else _gone_on(_timed(run, now), now)
 
 
 def cancelled(run: Run, reason: str, now: int) -> Steps:
     """Cancel a run. A call that it made is stopped first; its end is recorded."""
-    return (run, []) if isinstance(run.phase, Stopping) else _stop(run, reason, None, now)
+    return (run, []) if isinstance(run.phase, Stopping) else ending.stop(run, reason, None, now)
 
 
 def resumed(run: Run) -> list[Output]:
     """Return what a process does that takes the run on from one that is gone: the timer, and the call, under the id that it has."""
-    outputs: list[Output] = [SetTimer(run.id, _due(run))]
+    outputs: list[Output] = [SetTimer(run.id, run.due)]
     if isinstance(run.phase, Calling):
         outputs.append(_call(run, run.phase))
     elif isinstance(run.phase, Stopping):
@@ -98,7 +113,7 @@ def resumed(run: Run) -> list[Output]:
     return outputs
 
 
-def _taken(run: Run, input: Returned | Failed | Held | Confirmed | Answered | Decided, now: int) -> Steps:
+def _taken(run: Run, input: Returned | Failed | Held | Confirmed | Answered | Decided | Stepped, now: int) -> Steps:
     phase = run.phase
     if isinstance(input, Returned | Failed | Held):
         if not isinstance(phase, Calling | Stopping) or phase.call_id != input.call_id:
@@ -106,15 +121,24 @@ def _taken(run: Run, input: Returned | Failed | Held | Confirmed | Answered | De
         if isinstance(input, Held):
             return _held(run, phase, input)
         if isinstance(phase, Stopping):
-            return _stopped(run, phase, input, now)
+            return ending.stopped(run, phase, input, now)
         return _completed(run, input.result, now) if isinstance(input, Returned) else _failed(run, input.error, now, known=input.known)
     if isinstance(input, Confirmed) and isinstance(phase, Confirming):
         return _begun(run, now) if input.yes else cancelled(run, "it was not confirmed", now)
     if isinstance(input, Answered) and isinstance(phase, Asking):
-        return _completed(run, {"answer": input.text}, now)
+        text = input.text[:ANSWER_CHARACTERS]
+        return _completed(_not_counting(run, phase, now), {"text": text}, now)
     if isinstance(input, Decided) and isinstance(phase, Deciding):
-        return _decided(run, phase, input.choice, now)
+        return _decided(_not_counting(run, phase, now), phase, input.choice, now)
+    if isinstance(input, Stepped) and isinstance(phase, Stepping):
+        run = _not_counting(run, phase, now)
+        return (_allowed(run), []) if input.yes else _skipped(run)
     return run, []
+
+
+def _not_counting(run: Run, phase: Asking | Deciding | Stepping, now: int) -> Run:
+    """Return the run with the time that a person took to answer added to its own."""
+    return replace(run, ends_at=run.ends_at + max(0, now - phase.since)) if phase.since else run
 
 
 def _timed(run: Run, now: int) -> Steps:
@@ -123,19 +147,23 @@ def _timed(run: Run, now: int) -> Steps:
         return cancelled(run, "nobody confirmed it in time", now)
     if isinstance(phase, Stopping):
         lost = Failure(code=Code.INTERRUPTED, message=f"It is not known how far {run.frame.path} came.")
-        return _stopped(run, phase, Failed(run_id=run.id, call_id=phase.call_id, error=lost, known=False), now)
+        return ending.stopped(run, phase, Failed(run_id=run.id, call_id=phase.call_id, error=lost, known=False), now)
+    if isinstance(phase, Asking):
+        wait_s = (now - phase.since) // 1_000_000
+        message = f'Nobody answered "{phase.question[:100]}" within {wait_s} s. Run {run.name} again when you can answer.'
+        return _failed(_not_counting(run, phase, now), Failure(code=Code.TIMED_OUT, message=message), now)
+    if isinstance(phase, Stepping):
+        return cancelled(_not_counting(run, phase, now), "nobody said in time whether to go on", now)
+    if isinstance(phase, Deciding):
+        return _decided(_not_counting(run, phase, now), phase, "stop", now)
     if now >= run.ends_at:
         message = f"{run.name} took longer than {run.frames[0].document.timeout_s:g} s and was stopped."
-        return _stop(run, message, Failure(code=Code.TIMED_OUT, message=message), now)
+        return ending.stop(run, message, Failure(code=Code.TIMED_OUT, message=message), now)
     match phase:
         case Waiting():
             return _completed(run, {}, now)
         case Pausing():
             return replace(run, phase=Ready()), []
-        case Asking():
-            return _failed(run, Failure(code=Code.TIMED_OUT, message="The user did not answer in time."), now)
-        case Deciding():
-            return _decided(run, phase, "stop", now)
     return run, []
 
 
@@ -162,23 +190,39 @@ def _attempted(run: Run, now: int) -> Steps:
         return _returned(run, frame.steps[frame.last].result if frame.last else {}, now)
     if run.count >= STEPS_OF_RUN:
         message = f"{run.name} ran {STEPS_OF_RUN} steps without an end and was stopped. Split it, or run less within it."
-        return _over(run, "", Failure(code=Code.TOO_LARGE, message=message), now)
+        return ending.over(run, "", Failure(code=Code.TOO_LARGE, message=message), now)
     resolver = Resolver(Scope(inputs=frame.inputs, steps=frame.steps, last=frame.last))
     action = _action(frame)
     try:
         if frame.step.when and not frame.substituted and not holds(frame.step.when, resolver):
-            skipped = RunStepSkipped(run_id=run.id, step=frame.path)
-            return _next(replace(run, count=run.count + 1), Outcome(state="skipped")), [Append(skipped)]
+            return _skipped(run)
     except VoxbridgeError as error:
         run, event = _numbered(run, action)
         run_after, outputs = _failed(run, _failure(error), now)
         return run_after, [Append(event), *outputs]
+    if run.stepwise and not frame.allowed:
+        waits = Stepping(stepping.question(run, action, resolver), now + stepping.STEP_US, now)
+        run, outputs = _wait(run, waits)
+        return run, [*_asked(run, "step", waits.question, waits.expires_at), *outputs]
     run, event = _numbered(run, action)
     try:
         run_after, outputs = _acted(run, action, resolver, now)
     except VoxbridgeError as error:
         run_after, outputs = _failed(run, _failure(error), now)
+    call = next((output for output in outputs if isinstance(output, StartCall)), None)
+    if call is not None:
+        event = replace(event, given=excerpt(call.arguments))
     return run_after, [Append(event), *outputs]
+
+
+def _allowed(run: Run) -> Run:
+    """Return the run with the step that is reached allowed, in all its attempts."""
+    return replace(run, frames=(*run.frames[:-1], replace(run.frame, allowed=True)), phase=Ready())
+
+
+def _skipped(run: Run) -> Steps:
+    event = RunStepSkipped(run_id=run.id, step=run.frame.path)
+    return _next(replace(run, count=run.count + 1), Outcome(state="skipped")), [Append(event)]
 
 
 def _action(frame: Frame) -> Action:
@@ -203,13 +247,13 @@ def _acted(run: Run, action: Action, resolver: Resolver, now: int) -> Steps:
             call_id = f"{run.id}.{frame.path}.{frame.attempt}"
             calling = Calling(call_id, action.function, resolver.value(action.arguments), frame.step.timeout_s)
             run = replace(run, phase=calling)
-            return run, [_call(run, calling), SetTimer(run.id, _due(run))]
+            return run, [_call(run, calling), SetTimer(run.id, run.due)]
         case Say():
             return _completed(run, {"spoken": resolver.text(action.text)}, now)
         case Wait():
             return _wait(run, Waiting(now + _us(action.seconds)))
         case Ask():
-            asking = Asking(resolver.text(action.question), now + _us(action.timeout_s))
+            asking = Asking(resolver.text(action.question), now + _us(action.timeout_s), now)
             run, outputs = _wait(run, asking)
             return run, [*_asked(run, "ask", asking.question, asking.expires_at), *outputs]
         case Stop():
@@ -244,7 +288,7 @@ def _returned(run: Run, result: Any, now: int) -> Steps:
     outcome = dict(result) if isinstance(result, dict) else {"result": result}
     said = " ".join(run.said)[:SAID_CHARACTERS]
     outcome["spoken"] = said or outcome.get("spoken") or f"{run.name} is done."
-    event = RunCompleted(run_id=run.id, name=run.name, result=outcome, steps=run.count, ms=_ms(run, now))
+    event = RunCompleted(run_id=run.id, name=run.name, result=outcome, steps=run.count, ms=ending.ms(run, now))
     return None, [Append(event), CancelTimer(run.id), Finished(run.id, outcome)]
 
 
@@ -252,11 +296,11 @@ def _completed(run: Run, result: Any, now: int) -> Steps:
     """End the step that is reached well."""
     frame = run.frame
     spoken = result["spoken"] if isinstance(_action(frame), Say) else ""
-    event = RunStepCompleted(run_id=run.id, step=frame.path, attempt=frame.attempt, spoken=spoken)
+    event = RunStepCompleted(run_id=run.id, step=frame.path, attempt=frame.attempt, spoken=spoken, result=excerpt(result))
     run = replace(run, kept=run.kept + len(msgspec.json.encode(result)), said=(*run.said, spoken) if spoken else run.said)
     if run.kept > RESULTS_BYTES:
         message = f"The results of {run.name} have more than {RESULTS_BYTES} bytes, so it was stopped."
-        run_after, outputs = _over(run, "", Failure(code=Code.TOO_LARGE, message=message), now)
+        run_after, outputs = ending.over(run, "", Failure(code=Code.TOO_LARGE, message=message), now)
         return run_after, [Append(event), *outputs]
     return _next(run, Outcome(state="completed", result=result)), [Append(event)]
 
@@ -266,7 +310,7 @@ def _next(run: Run, outcome: Outcome) -> Run:
     frame = run.frame
     steps = {**frame.steps, frame.step.id: outcome}
     last = frame.step.id if outcome.state == "completed" else frame.last
-    frame = replace(frame, at=frame.at + 1, attempt=0, substituted=False, steps=steps, last=last)
+    frame = replace(frame, at=frame.at + 1, attempt=0, substituted=False, allowed=False, steps=steps, last=last)
     return replace(run, frames=(*run.frames[:-1], frame), phase=Ready())
 
 
@@ -287,8 +331,8 @@ def _failed(run: Run, error: Failure, now: int, *, known: bool = True) -> Steps:
         case failures.GoOn():
             after, outputs = _next(run, Outcome(state="failed", error=error)), []
         case failures.AskUser(question=question):
-            expires = now + CONFIRM_US
-            waiting, more = _wait(run, Deciding(error, known, question, expires))
+            expires = now + DECIDE_US
+            waiting, more = _wait(run, Deciding(error, known, question, expires, now))
             after, outputs = waiting, [*_asked(waiting, "error", question, expires), *more]
         case failures.GiveUp():
             after, outputs = _given_up(run, error, now, known=known)
@@ -306,7 +350,7 @@ def _given_up(run: Run, error: Failure, now: int, *, known: bool) -> Steps:
     """End the last frame as failed: the run, or the step that ran it, which has a policy of its own."""
     if len(run.frames) > 1:
         return _failed(replace(run, frames=run.frames[:-1]), error, now, known=known)
-    return _over(run, "", error, now)
+    return ending.over(run, "", error, now)
 
 
 def _decided(run: Run, phase: Deciding, choice: str, now: int) -> Steps:
@@ -323,57 +367,12 @@ def _held(run: Run, phase: Calling | Stopping, input: Held) -> Steps:
     return replace(run, phase=replace(phase, held=input.question)), _asked(run, "approval", input.question, None)
 
 
-def _stop(run: Run, reason: str, error: Failure | None, now: int) -> Steps:
-    """End a run before its time: at once, or when the call that it made has ended."""
-    if isinstance(run.phase, Calling):
-        stopping = Stopping(run.phase.call_id, now + STOPPING_US, reason, error, run.phase.held)
-        return replace(run, phase=stopping), [CancelCall(run.id, stopping.call_id), SetTimer(run.id, stopping.until)]
-    return _over(run, reason, error, now, is_open=run.is_open)
-
-
-def _stopped(run: Run, phase: Stopping, input: Returned | Failed, now: int) -> Steps:
-    """Record the end of the call that a run waited for before it ends itself."""
-    frame = run.frame
-    event: RunStepCompleted | RunStepFailed = RunStepCompleted(run_id=run.id, step=frame.path, attempt=frame.attempt)
-    if isinstance(input, Failed):
-        event = RunStepFailed(run_id=run.id, step=frame.path, attempt=frame.attempt, error=input.error, known=input.known)
-    after, outputs = _over(run, phase.reason, phase.error, now)
-    return after, [Append(event), *outputs]
-
-
-def _over(run: Run, reason: str, error: Failure | None, now: int, *, is_open: bool = False) -> Steps:
-    """End the run as failed with `error`, or as cancelled. The steps that run other documents end with it, and, where it `is_open`, the one
-    that is reached."""
-    cut = error or Failure(code=Code.CANCELLED, message=f"{run.name} was cancelled: {reason}.")
-    outputs: list[Output] = [
-        Append(RunStepFailed(run_id=run.id, step=frame.path, attempt=frame.attempt, error=cut))
-        for frame in reversed(run.frames if is_open else run.frames[:-1])
-    ]
-    if error is not None:
-        path = run.frame.path if run.frame.at < len(run.frame.document.steps) else ""
-        outputs.append(Append(RunFailed(run_id=run.id, name=run.name, error=error, step=path, ms=_ms(run, now))))
-    else:
-        outputs.append(Append(RunCancelled(run_id=run.id, name=run.name, reason=reason, ms=_ms(run, now))))
-    return None, [*outputs, CancelTimer(run.id), Finished(run.id, error, reason)]
-
-
-def _wait(run: Run, phase: Waiting | Asking | Pausing | Deciding) -> tuple[Run, list[Output]]:
+def _wait(run: Run, phase: Waiting | Asking | Pausing | Deciding | Stepping) -> tuple[Run, list[Output]]:
     run = replace(run, phase=phase)
-    return run, [SetTimer(run.id, _due(run))]
+    return run, [SetTimer(run.id, run.due)]
 
 
-def _due(run: Run) -> int:
-    """Return when the run's timer must fire."""
-    match run.phase:
-        case Confirming(expires_at=at) | Stopping(until=at):
-            return at
-        case Waiting(until=at) | Pausing(until=at) | Asking(expires_at=at) | Deciding(expires_at=at):
-            return min(at, run.ends_at)
-        case Calling() | Ready():
-            return run.ends_at
-
-
-def _asked(run: Run, reason: Literal["confirm", "ask", "error", "approval"], question: str, expires: int | None) -> list[Output]:
+def _asked(run: Run, reason: Literal["confirm", "ask", "error", "approval", "step"], question: str, expires: int | None) -> list[Output]:
     step = "" if reason == "confirm" else run.frame.path
     return [Append(RunWaiting(run_id=run.id, name=run.name, reason=reason, step=step, question=question, expires_ts=expires))]
 
@@ -394,7 +393,3 @@ def _failure(error: VoxbridgeError) -> Failure:
 
 def _us(seconds: float) -> int:
     return round(seconds * 1_000_000)
-
-
-def _ms(run: Run, now: int) -> int:
-    return max(0, now - run.started_at) // 1_000

@@ -84,6 +84,9 @@ def split(text: str, *, field: str = "") -> list[Part]:
             at = found.end()
             continue
         pipe = _PIPE.match(text, found.start(), found.start() + PIPE_CHARACTERS)
+        if pipe is None and _PIPE.match(text, found.start()) is not None:
+            message = f"A pipe has at most {PIPE_CHARACTERS} characters, with its default."
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=field or None, limit=PIPE_CHARACTERS)
         if pipe is None:
             shown = text[found.start() : found.start() + 40]
             raise VoxbridgeError(

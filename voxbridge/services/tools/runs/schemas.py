@@ -22,6 +22,7 @@ _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "array": list,
     "null": type(None),
 }
+_OTHER_TYPE: Final = ("must be a ", "must be an ")
 TypeOf = Callable[[Pipe], str]
 """Returns the JSON type of a pipe's value; empty where it is not known."""
 
@@ -45,8 +46,10 @@ def _problems(value: Any, schema: Any, known: _Known, at: str, depth: int) -> It
         return
     choices = schema.get("anyOf", schema.get("oneOf"))
     if isinstance(choices, list):
-        if all(next(_problems(value, one, known, at, depth + 1), None) for one in choices):
-            yield at, "fits none of the allowed forms"
+        found_in = [next(_problems(value, one, known, at, depth + 1), None) for one in choices]
+        if all(found_in):
+            near = [why for why in found_in if why is not None and not why[1].startswith(_OTHER_TYPE)]
+            yield near[0] if len(near) == 1 else (at, "fits none of the allowed forms")
         return
     found = _type(value, known.type_of)
     wanted = schema.get("type")

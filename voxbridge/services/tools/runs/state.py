@@ -44,6 +44,7 @@ class Asking(msgspec.Struct, frozen=True, tag=True):
 
     question: str
     expires_at: int
+    since: int = 0
 
 
 class Pausing(msgspec.Struct, frozen=True, tag=True):
@@ -59,6 +60,15 @@ class Deciding(msgspec.Struct, frozen=True, tag=True):
     known: bool
     question: str
     expires_at: int
+    since: int = 0
+
+
+class Stepping(msgspec.Struct, frozen=True, tag=True):
+    """The user is asked whether the next step may begin."""
+
+    question: str
+    expires_at: int
+    since: int = 0
 
 
 class Stopping(msgspec.Struct, frozen=True, tag=True):
@@ -71,7 +81,7 @@ class Stopping(msgspec.Struct, frozen=True, tag=True):
     held: str = ""
 
 
-Phase = Ready | Confirming | Calling | Waiting | Asking | Pausing | Deciding | Stopping
+Phase = Ready | Confirming | Calling | Waiting | Asking | Pausing | Deciding | Stepping | Stopping
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +98,9 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
 
     substituted: bool = False
     """True once the step's fallback is run in its place."""
+
+    allowed: bool = False
+    """True once the user said that the step at `at` may begin, where the run goes step by step."""
 
     steps: Mapping[str, Outcome] = {}
     last: str = ""
@@ -122,6 +135,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[str, ...] = ()
     """Texts that its steps said."""
 
+    stepwise: bool = False
+    """The user is asked before each step."""
+
     @property
     def name(self) -> str:
         """Name of the document that was started."""
@@ -131,6 +147,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def frame(self) -> Frame:
         """The frame whose steps are run now."""
         return self.frames[-1]
+
+    @property
+    def due(self) -> int:
+        """Time at which its timer must fire. The time that a person takes to answer does not count as the run's."""
+        match self.phase:
+            case Confirming(expires_at=at) | Stopping(until=at) | Asking(expires_at=at) | Deciding(expires_at=at) | Stepping(expires_at=at):
+                return at
+            case Waiting(until=at) | Pausing(until=at):
+                return min(at, self.ends_at)
+            case Calling() | Ready():
+                return self.ends_at
 
     @property
     def is_open(self) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
-from voxbridge.services.tools.context import Context, InChild
+from voxbridge.services.tools.context import ChildSessions, Context, InChild, Undone
 from voxbridge.services.tools.core.inputs import Fact, Input, Progressed, Stated, TaskRefused
 from voxbridge.services.tools.core.outputs import StartEffect
 from voxbridge.services.tools.core.state import Running
@@ -20,8 +21,10 @@ from voxbridge.services.tools.session.library import Library
 from voxbridge.services.tools.session.session import WRITER, Session
 from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared import events
+from voxbridge.shared.agents.tasks import OpenTasks
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.fetch import Fetcher
+from voxbridge.shared.knowledge import Asks
 from voxbridge.shared.store.store import Store
 from voxbridge.shared.workspace import Workspace
 
@@ -34,8 +37,11 @@ class Facilities:
     notes: Notes
     workspace: Workspace
     playbooks_dir: Path
+    tours_dir: Path
     in_child: InChild
     fetcher: Fetcher
+    knowledge: Asks
+    children: ChildSessions
     tools: Mapping[str, Tool]
     keep: Callable[[str, events.Event], Awaitable[None]]
     """Record a fact in the own log of an account."""
@@ -45,13 +51,26 @@ class Facilities:
 
     library: Library
 
+    tasks: Callable[[str, str], Awaitable[OpenTasks]]
+    """Read the open tasks of an account in its other sessions."""
 
-def fact(event: events.Event) -> Fact:
-    """Return the input that records a fact of an account. Raises ValueError for an event that a function cannot state."""
+    unwanted: Callable[[str, str, str], Awaitable[None]]
+    """Cancel a task of an account, by its session and its id."""
+
+    undo: Callable[[Context, str], Awaitable[Undone]]
+    """Take back what a call did, or the last one."""
+
+
+TOLD: Final = frozenset(("tour.started",))
+"""Facts that clients are told of; the others are for the services alone."""
+
+
+def fact(event: events.Event, key: str = "") -> Fact:
+    """Return the input that records a fact of an account, once for a `key`. Raises ValueError for an event that a function cannot state."""
     kind = events.kind_of(event)
-    if kind.writer != WRITER or kind.visible:
+    if kind.writer != WRITER or (kind.visible and kind.name not in TOLD):
         raise ValueError(f"a function cannot state {kind.name}")
-    return Fact(kind=kind.name, data=msgspec.to_builtins(event))
+    return Fact(kind=kind.name, data=msgspec.to_builtins(event), key=key)
 
 
 def context_of(session: Session, effect: StartEffect, facilities: Facilities, *, now: int) -> Context:
@@ -71,14 +90,22 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
     async def progress(done: float, message: str) -> None:
         await say(Progressed(call_id=call_id, attempt=attempt, done=done, message=message))
 
-    async def keep(event: events.Event) -> None:
-        await facilities.keep(effect.account, event)
+    async def cancel_task(task: str, sid: str = "") -> None:
+        if sid and sid != session.sid:
+            await facilities.unwanted(effect.account, sid, task)
+        else:
+            await say(TaskRefused(call_id=call_id, attempt=attempt, task_id=task))
 
-    async def cancel_task(task: str) -> None:
-        await say(TaskRefused(call_id=call_id, attempt=attempt, task_id=task))
+    async def tasks() -> OpenTasks:
+        others = await facilities.tasks(effect.account, session.sid)
+        return msgspec.structs.replace(others, tasks=(*open_tasks(session.state, but=call_id), *others.tasks))
 
-    return Context(
+    async def undo(wanted: str) -> Undone:
+        return await facilities.undo(context, wanted)
+
+    context = Context(
         account=effect.account,
+        allowed=effect.allowed,
         sid=session.sid,
         call_id=call_id,
         attempt=attempt,
@@ -87,15 +114,20 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         notes=facilities.notes,
         workspace=facilities.workspace,
         playbooks_dir=facilities.playbooks_dir,
+        tours_dir=facilities.tours_dir,
         emit=emit,
         progress=progress,
         in_child=facilities.in_child,
         fetcher=facilities.fetcher,
+        knowledge=facilities.knowledge,
+        children=facilities.children,
         catalogue=lambda: [tool.card() for tool in facilities.tools.values()],
-        tasks=lambda: open_tasks(session.state, but=call_id),
+        tasks=tasks,
         cancel_task=cancel_task,
-        keep=keep,
+        undo=undo,
+        keep=lambda event: facilities.keep(effect.account, event),
         approvals=lambda: facilities.approvals(effect.account),
         documents=lambda kind: facilities.library.of(effect.account, kind),
         done=lambda: history.done(facilities.library.log, session.sid, facilities.tools, now=now),
     )
+    return context

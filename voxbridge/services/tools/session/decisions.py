@@ -7,17 +7,19 @@ call that they matter to; a step of a run is decided upon by what was read when 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import msgspec
 
 from voxbridge.services.tools.core.inputs import Accepted, Rejected
 from voxbridge.services.tools.core.outputs import Resolve
+from voxbridge.services.tools.core.tasks import refusal
 from voxbridge.services.tools.registry import Tool
 from voxbridge.services.tools.runs.document import Document
 from voxbridge.services.tools.runs.inputs import Kind
 from voxbridge.services.tools.session import standing
+from voxbridge.services.tools.session.customers import Customers
 from voxbridge.services.tools.session.library import Library
 from voxbridge.services.tools.session.lookup import kinds_of, look_up, needs_approval
 from voxbridge.services.tools.session.standing import Standing
@@ -30,6 +32,10 @@ ACCOUNTS_KEPT: Final = 256
 """Accounts of which something is in memory."""
 
 
+Count = Callable[[str, str, str], Awaitable[bool]]
+"""Count a task, by account, session and call. Return whether there is room for it."""
+
+
 class _Known(msgspec.Struct):
     standing: Standing
     documents: dict[Kind, dict[str, Document]]
@@ -38,16 +44,35 @@ class _Known(msgspec.Struct):
 class Decisions:
     """The decisions of one executor, with the functions of `tools`."""
 
-    def __init__(self, log: Log, tools: Mapping[str, Tool], library: Library) -> None:
+    def __init__(self, log: Log, tools: Mapping[str, Tool], library: Library, count: Count, customers: Customers) -> None:
         self._log = log
         self._tools = tools
+        self._customers = customers
         self._library = library
+        self._count = count
+        self._counted: dict[str, bool] = {}
+        """Calls that are being taken and are tasks: is there room for them?"""
+
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
-    async def learn(self, event: events.Event) -> None:
-        """Read what the decision about a call depends on. Raises `UNAVAILABLE`."""
+    async def learn(self, sid: str, event: events.Event) -> None:
+        """Read what the decision about a call depends on, and count a task. Raises `UNAVAILABLE`."""
         if not isinstance(event, ToolCalled | ToolRequested):
             return
+        await self._customers.learn(sid, event)
+        await self._read(event)
+        allowed = event.allowed if isinstance(event, ToolCalled) else None
+        decided = self.decide(Resolve(event.call_id, event.name, event.arguments, event.account, allowed), full=False)
+        if isinstance(decided, Accepted) and decided.mode in ("task", "run"):
+            self._counted[event.call_id] = await self._count(event.account, sid, event.call_id)
+
+    def taken(self, event: events.Event) -> ToolCalled | ToolRequested | None:
+        """Forget a call that was taken. Return it if it was counted."""
+        self._customers.taken(event)
+        counted = isinstance(event, ToolCalled | ToolRequested) and self._counted.pop(event.call_id, False)
+        return event if counted and isinstance(event, ToolCalled | ToolRequested) else None
+
+    async def _read(self, event: ToolCalled | ToolRequested) -> None:
         kinds = kinds_of(event.name, event.arguments)
         if not kinds and not needs_approval(self._tools, event.name, event.arguments):
             return
@@ -61,4 +86,11 @@ class Decisions:
     def decide(self, wanted: Resolve, *, full: bool) -> Accepted | Rejected:
         """Decide on a call; `full`: this executor has all the calls it can hold."""
         known = self._known.get(wanted.account) or _Known(Standing(), {})
-        return look_up(self._tools, wanted, known.standing, known.documents, full=full)
+        own = self._customers.called(wanted.call_id)
+        decided = look_up(self._tools if own is None else own, wanted, known.standing, known.documents, full=full)
+        room = self._counted.get(wanted.call_id)
+        if room is None or isinstance(decided, Rejected):
+            return decided
+        if room:
+            return msgspec.structs.replace(decided, counted=True)
+        return Rejected(call_id=wanted.call_id, error=refusal())

@@ -11,15 +11,18 @@ import inspect
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core.inputs import Alarm, Raised, Returned, Scheduled
+from voxbridge.services.tools.core.calls import task_id
+from voxbridge.services.tools.core.inputs import Alarm, Proposal, Proposed, Raised, Returned, Reversible, Scheduled
 from voxbridge.services.tools.core.outputs import StartEffect
-from voxbridge.services.tools.core.results import as_result
+from voxbridge.services.tools.core.results import as_failure, as_result
+from voxbridge.services.tools.core.undo import UNDO_BYTES
 from voxbridge.services.tools.isolation.children import Children
 from voxbridge.services.tools.registry import Tool, describe
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -32,7 +35,7 @@ RUNNING_LIMIT: Final = 256
 THREADS: Final = 32
 ALARM_LIMIT_MS: Final = 24 * 3_600 * 1_000
 
-Outcome = Returned | Scheduled | Raised
+Outcome = Returned | Scheduled | Proposed | Raised
 Key = tuple[str, str]
 """Session id and call id."""
 
@@ -102,10 +105,15 @@ class Effects:
             else:
                 value = await asyncio.get_running_loop().run_in_executor(self._threads, partial(tool.run, **arguments))
             if tool.mode == "alarm":
-                return Scheduled(call_id=call_id, attempt=attempt, alarm=_alarm(tool.name, value))
-            return Returned(call_id=call_id, attempt=attempt, result=as_result(tool.name, value))
+                taken_back = {"task_id": task_id(call_id)} if tool.undo is not None else None
+                return Scheduled(call_id=call_id, attempt=attempt, alarm=_alarm(tool.name, value), undo=taken_back)
+            if isinstance(value, Proposal):
+                return Proposed(call_id=call_id, attempt=attempt, proposal=_proposal(tool, value))
+            undo = _undo(tool, value.undo) if isinstance(value, Reversible) else None
+            value = value.result if isinstance(value, Reversible) else value
+            return Returned(call_id=call_id, attempt=attempt, result=as_result(tool.name, value), undo=undo)
         except VoxbridgeError as error:
-            failure = Failure(code=error.code, message=error.message, retryable=error.retryable, field=error.field or "")
+            failure = as_failure(error)
         except asyncio.CancelledError:
             return _stopped(effect, tool)
         except Exception as error:  # noqa: BLE001 - a fault of a function fails only its own call
@@ -117,6 +125,25 @@ class Effects:
 def _stopped(effect: StartEffect, tool: Tool) -> Raised:
     error = Failure(code=Code.CANCELLED, message=f"{tool.name} was stopped.")
     return Raised(call_id=effect.call_id, attempt=effect.attempt, error=error)
+
+
+def _undo(tool: Tool, given: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what an undo is given; None where it is too large, since the effect has happened and must not be called failed for it."""
+    if tool.undo is not None:
+        with suppress(VoxbridgeError):
+            data = as_result(tool.name, given)
+            if len(msgspec.json.encode(data)) <= UNDO_BYTES:
+                return data
+    _log.warning("a call of %s cannot be taken back: it declares no undo, or one that needs more than %d bytes.", tool.name, UNDO_BYTES)
+    return None
+
+
+def _proposal(tool: Tool, value: Proposal) -> Proposal:
+    if tool.mode != "call":
+        raise VoxbridgeError(Code.INTERNAL, f"{tool.name} answers at once, so it cannot propose anything.", retryable=False)
+    arguments = as_result(tool.name, value.arguments)
+    tool.check(arguments)
+    return Proposal(arguments=arguments, question=value.question)
 
 
 def _alarm(name: str, value: Any) -> Alarm:

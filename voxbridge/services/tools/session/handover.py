@@ -76,7 +76,7 @@ class Handover:
         self.given = 0
         """Messages that other processes took."""
         self.owners = Owners()
-        """Who serves which session."""
+        """The process that serves each session."""
         self._nc = log.nc
         self._intake = intake
         self._process_id = process_id

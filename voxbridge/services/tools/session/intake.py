@@ -24,12 +24,13 @@ from nats.errors import Error as NatsError
 from nats.js.api import ConsumerConfig
 from nats.js.errors import APIError
 
+from voxbridge.services.tools.core.step import Decision
 from voxbridge.services.tools.session.pull import Pull
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import VoxbridgeError
-from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested, ToolRequested
-from voxbridge.shared.events.voice import ApprovalAnswered, SessionEnded, ToolCalled, ToolCancelled
+from voxbridge.shared.events.gateway import TaskCancelRequested, ToolRequested
+from voxbridge.shared.events.voice import SessionEnded, TasksWanted, ToolCalled, ToolCancelled
 from voxbridge.shared.log import streams
 from voxbridge.shared.log.reader import Log, decode_delivered, is_imported
 
@@ -245,4 +246,4 @@ def _is_ours(event: events.Event) -> bool:
     """Tell whether an event is work for an executor; the same subject also carries handoffs and changes of model."""
     if isinstance(event, ToolCalled):
         return event.kind != "browser"
-    return isinstance(event, ToolRequested | ToolCancelled | SessionEnded | ApprovalAnswered | ApprovalClicked | TaskCancelRequested)
+    return isinstance(event, ToolRequested | ToolCancelled | SessionEnded | TaskCancelRequested | TasksWanted | Decision)

@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
+from voxbridge.services.tools.catalogue import Catalogue
 from voxbridge.services.tools.core.inputs import Accepted, Rejected, Target
 from voxbridge.services.tools.core.outputs import Resolve, StartEffect
+from voxbridge.services.tools.core.results import as_failure
 from voxbridge.services.tools.registry import Tool
-from voxbridge.services.tools.runs.checks import bundled
+from voxbridge.services.tools.runs.checks import bundled, check_rights
 from voxbridge.services.tools.runs.document import Document
 from voxbridge.services.tools.runs.inputs import Kind, Start
 from voxbridge.services.tools.runs.values import given
@@ -47,14 +49,20 @@ def look_up(
         arguments = tool.check(target.arguments)
         if target.name == DELETES:
             named_document("macro", getattr(arguments, "name", ""), documents.get("macro", {}))
+        stepwise = _goes_stepwise(arguments)
         if target.name in RUNS and not getattr(arguments, "dry_run", False):
-            return _run(wanted, target, arguments, documents, standing)
+            run = _run(wanted, target, arguments, documents, standing)
+            if wanted.unattended and (run.approval != "never" or stepwise):
+                return Rejected(call_id=wanted.call_id, error=_unattended(tool.name))
+            return msgspec.structs.replace(run, outlives=tool.outlives)
     except VoxbridgeError as wrong:
-        error = Failure(code=wrong.code, message=wrong.message, retryable=wrong.retryable, field=wrong.field or "")
+        error = as_failure(wrong)
         return Rejected(call_id=wanted.call_id, error=error)
     approval = tool.approval
     if approval != "never" and standing.approves(tool.name, target.arguments, tool.definition):
         approval = "never"
+    if approval != "never" and wanted.unattended:
+        return Rejected(call_id=wanted.call_id, error=_unattended(tool.name))
     return Accepted(
         call_id=wanted.call_id,
         mode=tool.mode,
@@ -62,9 +70,15 @@ def look_up(
         idempotent=tool.idempotent,
         effect=tool.effect,
         approval=approval,
+        outlives=tool.outlives,
         target=target if target.name != wanted.name else None,
         definition=tool.definition if approval != "never" else "",
     )
+
+
+def _unattended(name: str) -> Failure:
+    message = f"{name} needs a person's approval, and an agent in the background has nobody to ask. Ask the user to have it done."
+    return Failure(code=Code.PERMISSION_DENIED, message=message)
 
 
 def runnable(tools: Mapping[str, Tool], effect: StartEffect) -> Tool | Failure:
@@ -78,20 +92,33 @@ def runnable(tools: Mapping[str, Tool], effect: StartEffect) -> Tool | Failure:
     return tool
 
 
+def _goes_stepwise(arguments: Any) -> bool:
+    """Tell whether a run is to go step by step. Raises `INVALID_ARGUMENT` where it is only to be told."""
+    stepwise = bool(getattr(arguments, "step_by_step", False))
+    if stepwise and arguments.dry_run:
+        message = "A macro is run step by step, or only told by a dry run: choose one."
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="step_by_step")
+    return stepwise
+
+
 def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, standing: Standing) -> Accepted:
-    """Accept a call that runs a document. Raises `NOT_FOUND`, and what the document's checks and inputs raise."""
+    """Accept a call that runs a document. Raises `NOT_FOUND`, `PERMISSION_DENIED`, and what its inputs raise."""
     kind = RUNS[target.name]
     known = documents.get(kind, {})
     document = named_document(kind, arguments.name, known)
     given(document, arguments.inputs)
+    macros = bundled(document, {one.name: one for one in known.values()})
+    if kind == "macro":  # a workflow is the installation's own
+        check_rights((document, *macros.values()), wanted.allowed)
     definition = sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()[:32]
     approved = document.confirm == "first" and standing.approves(target.name, target.arguments, definition)
     start = Start(
         run_id=wanted.call_id,
         document=msgspec.structs.replace(document, confirm="never"),  # the call itself is approved as the document wants it
         kind=kind,
-        macros=bundled(document, {one.name: one for one in known.values()}),
+        macros=macros,
         inputs=arguments.inputs,
+        stepwise=getattr(arguments, "step_by_step", False),
     )
     return Accepted(
         call_id=wanted.call_id,
@@ -117,18 +144,17 @@ def named_document(kind: Kind, name: str, known: Mapping[str, Document]) -> Docu
 
 
 def kinds_of(name: str, arguments: Mapping[str, Any]) -> list[Kind]:
-    """Return the kinds of documents that a call may run."""
+    """Return the kinds of documents that the decision about a call depends on: those that it may run, or delete."""
     said = arguments.get("tool_id") if name == RUN_TOOL else name
-    return (
-        [RUNS[said]] if isinstance(said, str) and said in RUNS else list(RUNS.values()) if name == RUN_TOOL and "run" in str(said) else []
-    )
+    wanted = "_".join(said.casefold().split()) if isinstance(said, str) else ""
+    return ["macro"] if wanted == DELETES else [RUNS[wanted]] if wanted in RUNS else []
 
 
 def _target(tools: Mapping[str, Tool], wanted: Target) -> Target:
     """Return what runs: the function itself, or the one that `run_tool` names. Raises `NOT_FOUND` and `INVALID_ARGUMENT`."""
     tool = tools.get(wanted.name)
     if tool is None:
-        raise VoxbridgeError(Code.NOT_FOUND, unknown(wanted.name).message)
+        raise _lost(tools, wanted.name)
     if wanted.name != RUN_TOOL:
         return wanted
     arguments: Any = tool.check(wanted.arguments)
@@ -148,11 +174,20 @@ def needs_approval(tools: Mapping[str, Tool], name: str, arguments: Mapping[str,
 def _named(tools: Mapping[str, Tool], said: str) -> str:
     name = "_".join(said.strip().casefold().split())
     found = next((known for known in tools if known.casefold() == name), None)
+    if found is None and isinstance(tools, Catalogue) and tools.why_not(name):
+        raise _lost(tools, name)
     if found is None:
         near = get_close_matches(name, list(tools), n=3)
         hint = f" Did you mean {' or '.join(near)}?" if near else " list_tools says which there are."
         raise VoxbridgeError(Code.NOT_FOUND, f"There is no tool {said[:64]!r}.{hint}", field="tool_id")
     return found
+
+
+def _lost(tools: Mapping[str, Tool], name: str) -> VoxbridgeError:
+    """Return the error for a function that is not there, which says why where that is known."""
+    if isinstance(tools, Catalogue) and (why := tools.why_not(name)):
+        return VoxbridgeError(Code.UNAVAILABLE, why)
+    return VoxbridgeError(Code.NOT_FOUND, unknown(name).message)
 
 
 def unknown(name: str) -> Failure:

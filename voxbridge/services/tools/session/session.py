@@ -1,8 +1,8 @@
-"""The calls of a session in this process: takes inputs one at a time, each as a transaction with the log.
+"""The calls of a session in this process: takes inputs in order, and those that wait together in one transaction with the log.
 
-Owns the order: an input is taken, the events it causes are appended and acknowledged, and only then its other outputs are performed.
-Several processes may serve calls of one session. The log refuses the process that appends second; it folds the session again and takes its
-input again, unless the log shows that it was recorded after all. Does not own the rules (`voxbridge.services.tools.core.step`).
+Owns the order: inputs are taken, the events they cause are appended and acknowledged, and only then their other outputs are performed.
+Several processes may serve calls of one session. The log refuses the process that appends second; it folds the session again and takes
+again the inputs that the log does not show as recorded after all. Does not own the rules (`voxbridge.services.tools.core.step`).
 
 A crash between a journal entry and its events leaves events missing; the next process that folds the session writes them first.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -37,6 +38,9 @@ WRITER: Final = "tools"
 TRIES: Final = 24
 """Tries to take an input while other processes write in the same session."""
 
+TOGETHER: Final = 16
+"""Inputs that are taken in one transaction."""
+
 _BACK_OFF_S: Final = 0.04
 _HEARD: Final = (("voice", "c", ">"), ("gateway", "i", subjects.REQUEST))
 """Events that an executor takes from the log: writer, visibility, topic."""
@@ -51,6 +55,19 @@ class _Open(msgspec.Struct):
     stepper: StepRunner[State, Input, Output]
     writer: SessionWriter
     mark: str
+
+
+class _Item:
+    """An input that waits to be taken, and what came of it."""
+
+    def __init__(self, input: Input | LogInput) -> None:
+        self.input = input
+        self.mark = ""
+        """Id of the journal entry that holds this input, as of the last try; empty before the first."""
+        self.recorded = False
+        """True once the log was seen to hold that entry."""
+        self.outputs: list[Output] = []
+        self.taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class Session:
@@ -68,18 +85,19 @@ class Session:
         self._perform = perform
         self._lock = asyncio.Lock()
         self._now: _Open | None = None
-        self._recorded: frozenset[str] = frozenset()
         self._folds = 0
         self._base: Folded[State] | None = None
         """State and end of the log as this process last knew both to agree."""
         self._saved = 0
         self._saves = bool(subjects.account_of(sid))
+        self._waiting: deque[_Item] = deque()
+        self._trying: list[_Item] = []
         self._outputs: list[Output] = []
 
     @property
     def busy(self) -> bool:
         """True while an input is being taken."""
-        return self._lock.locked()
+        return self._lock.locked() or bool(self._waiting)
 
     @property
     def state(self) -> State:
@@ -88,9 +106,36 @@ class Session:
 
     async def take(self, input: Input | LogInput) -> None:
         """Take one input. Raises `UNAVAILABLE` or `CONFLICT` when the log did not accept it; nothing was done then."""
+        item = _Item(input)
+        self._waiting.append(item)
+        try:
+            async with self._lock:
+                while not item.taken.done():
+                    self._trying = [self._waiting.popleft() for _ in range(min(TOGETHER, len(self._waiting)))]
+                    try:
+                        await self._take(self._trying)
+                    finally:  # where this caller is stopped, the others go on with their inputs when it is their turn
+                        self._waiting.extendleft(left for left in reversed(self._trying) if not left.taken.done())
+        finally:
+            if not item.taken.done() and item in self._waiting:  # given up before it was its turn
+                self._waiting.remove(item)
+        item.taken.result()
+
+    async def take_within(self, input: Input) -> None:
+        """Take an input while an output of this session is performed, before its other outputs. Raises as `take` does."""
+        item = _Item(input)
+        self._trying = [*self._trying, item]
+        await self._take([item])
+        item.taken.result()
+
+    async def refreshed(self) -> None:
+        """Fold what other processes wrote, so that `state` is what the log says now. Raises as `take` does."""
         async with self._lock:
-            for output in await self._transact(input):
-                await self._perform(self, output)
+            last_seq, _ = await self._log.position(self.sid, WRITER)
+            if self._now is not None and (self._base is None or last_seq != self._base.last_seq):
+                self._now = None
+            if self._now is None:
+                await self._open()
 
     async def opened(self) -> None:
         """Fold the session, so that `state` is known. Raises as `take` does."""
@@ -106,17 +151,41 @@ class Session:
                 with suppress(VoxbridgeError):
                     await now.stepper.close()
 
-    async def _transact(self, input: Input | LogInput) -> Sequence[Output]:
+    async def _take(self, items: list[_Item]) -> None:
+        """Take inputs in one transaction. If it fails, each of several is taken by itself, so that one does not fail the others."""
+        try:
+            await self._transact(items)
+        except Exception as error:  # noqa: BLE001 - it is raised where the input came from
+            if len(items) == 1:
+                items[0].taken.set_exception(error)
+                return
+            for item in items:
+                await self._take([item])
+        else:
+            for item in items:
+                item.recorded = True
+            for item in items:
+                await self._act(item)
+
+    async def _act(self, item: _Item) -> None:
+        """Perform the outputs of an input that is recorded; a second time only those that are left."""
+        try:
+            while item.outputs:
+                output = item.outputs.pop(0)
+                if not isinstance(output, Resolve):
+                    await self._perform(self, output)
+        except Exception as error:  # noqa: BLE001 - it is raised where the input came from
+            item.taken.set_exception(error)
+        else:
+            item.taken.set_result(None)
+
+    async def _transact(self, items: list[_Item]) -> None:
         for _ in range(TRIES):
-            mark = ""
             try:
                 now = self._now or await self._open()
-                mark = f"{now.mark}{now.writer.number}"
-                await self._step(now, input)
+                await self._step(now, [item for item in items if not item.recorded])
             except Conflict:
                 self._now = None
-                if mark and await self._was_recorded(mark):
-                    break
                 await asyncio.sleep(random.uniform(0, _BACK_OFF_S))  # noqa: S311 - only spreads the tries
             except BaseException:
                 # The journal of this stepper may hold an input that was never performed: it must not be written.
@@ -125,19 +194,21 @@ class Session:
                     self._now = None
                 raise
             else:
-                break
-        else:
-            raise Conflict(f"Other processes kept writing the {WRITER} events of session {self.sid}.")
-        return [output for output in self._outputs if not isinstance(output, Resolve)]
+                return
+        raise Conflict(f"Other processes kept writing the {WRITER} events of session {self.sid}.")
 
-    async def _step(self, now: _Open, input: Input | LogInput) -> None:
+    async def _step(self, now: _Open, items: list[_Item]) -> None:
         stepper, state, number = now.stepper, now.stepper.state, now.writer.number
-        self._outputs = []
-        stepper.take(input)
-        for output in self._outputs:  # grows while it is iterated: a decision may add outputs
-            decision = self._decide(output) if isinstance(output, Resolve) else None
-            if decision is not None:
-                stepper.take(decision)
+        with stepper.together():
+            for item in items:
+                # The entry that holds this input is the next event of this writer.
+                item.mark = f"{now.mark}{now.writer.number}"
+                item.outputs = self._outputs = []
+                stepper.take(item.input)
+                for output in item.outputs:  # grows while it is iterated: a decision may add outputs
+                    decision = self._decide(output) if isinstance(output, Resolve) else None
+                    if decision is not None:
+                        stepper.take(decision)
         if stepper.state is not state or now.writer.number != number:
             await stepper.close()
             await self._agreed(now)
@@ -151,15 +222,6 @@ class Session:
             if event is not None:
                 await writer.append(event, ts=self._clock.now_us(), cause=None)
         self._base = Folded(state=stepper.state, taken=stepper.taken, number=writer.number, last_seq=writer.last_seq)
-
-    async def _was_recorded(self, mark: str) -> bool:
-        for _ in range(TRIES):
-            try:
-                await self._open()
-            except Conflict:
-                continue
-            return mark in self._recorded
-        raise Conflict(f"Other processes kept writing the {WRITER} events of session {self.sid}.")
 
     async def _open(self) -> _Open:
         """Fold the session from the log, and write the events that a crash left missing."""
@@ -185,7 +247,9 @@ class Session:
         if base is not None and not await self._goes_on(base, own):  # it was erased meanwhile
             base = None
             own = await self._own(base)
-        self._recorded = frozenset(recorded.id for recorded in own)
+        ids = {recorded.id for recorded in own}
+        for item in (*self._trying, *self._waiting):
+            item.recorded = item.recorded or item.mark in ids
         entries = [recorded.event for recorded in own if isinstance(recorded.event, Journal)]
         named = [taken.seq for entry in entries for taken in entry.inputs if taken.seq is not None]
         heard: list[events.Recorded] = []

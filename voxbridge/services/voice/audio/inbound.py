@@ -23,6 +23,13 @@ from voxbridge.shared.log.reader import Log
 CATCH_UP_S: Final = 1.0
 """Seconds that reading the audio of a cut may take."""
 
+KNOWN_S: Final = 0.25
+"""Seconds until each server of a cluster knows of a subscription that was made anew. Until then a frame that reaches another server is
+kept by the bus and not passed on, though what the bus kept may have been read already: it is read again while frames are missing."""
+
+AGAIN_S: Final = 0.02
+"""Seconds between two readings; one frame."""
+
 HELD_S: Final = 10
 """Seconds of audio that are held, as much as the gateway holds of a session; beyond that the oldest frames are dropped."""
 
@@ -122,8 +129,7 @@ class Inbound:
         cuts, missed = self._cuts, list[bytes]()
         try:
             async with asyncio.timeout(CATCH_UP_S):
-                kept = await audio_catch_up.read(self._log, self._sid)
-            missed = audio_catch_up.newer(kept.microphone, [self._newest] if self._newest else [])
+                missed = await self._missed()
         except (TimeoutError, VoxbridgeError) as error:
             _log.warning("session %s: what was said during a cut cannot be read: %s", self._sid, str(error) or "no answer")
         if self._held is None or self._cuts != cuts:
@@ -131,6 +137,25 @@ class Inbound:
         held, self._held = list(self._held.frames), None
         for frame in (*missed, *audio_catch_up.newer(held, missed)):
             self.take(frame)
+
+    async def _missed(self) -> list[bytes]:
+        """Return what the bus kept after the newest frame, up to the first frame that was held since."""
+        known_at = asyncio.get_running_loop().time() + KNOWN_S
+        while True:
+            kept = await audio_catch_up.read(self._log, self._sid)
+            missed = audio_catch_up.newer(kept.microphone, [self._newest] if self._newest else [])
+            if self._reaches(missed) or asyncio.get_running_loop().time() >= known_at:
+                return missed
+            await asyncio.sleep(AGAIN_S)
+
+    def _reaches(self, missed: Sequence[bytes]) -> bool:
+        """Tell whether no frame is missing between these and the first one that was held."""
+        held = list(self._held.frames) if self._held is not None else []
+        after = audio_catch_up.newer(held, missed)
+        before = missed[-1] if missed else self._newest
+        if len(after) < len(held) or not before:
+            return True
+        return bool(after) and frames.parse(after[0]).sequence == (frames.parse(before).sequence + 1) & 0xFFFFFFFF
 
 
 class _Held:

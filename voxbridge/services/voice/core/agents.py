@@ -12,18 +12,30 @@ from voxbridge.services.voice.core.inputs import Opened
 from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import Function, is_names, with_names
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName, Realtime, handoff_function
 from voxbridge.shared.events.gateway import SessionRequested
+from voxbridge.shared.macros.triggers import Spoken
 
 CLAUDE: Final = "anthropic"
+RUN_MACRO: Final = "run_macro"
+MACRO_FUNCTIONS: Final = (RUN_MACRO, "change_macro", "delete_macro")
+"""Functions whose `name` is that of a macro."""
+MACROS_TOLD: Final = 64
+"""Names of macros that a model is told."""
 
 
 def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
     """Return the session's agents, the first of which begins. The session's options override those in that agent's file."""
+    members = opened.team.agents if opened.team is not None else (_made(request, opened),)
+    options = request.options
+    if options.language:
+        members = tuple(replace(agent, language=options.language) for agent in members)
+    first, *others = members
+    if options.greeting is not None:
+        first = replace(first, greeting=options.greeting)
     if opened.team is None:
-        return (_made(request, opened),)
-    first, *others = opened.team.agents
+        return (first,)
     # A requested `model` counts only without a named agent: it may belong to another provider.
     wished = replace(first, voice=request.voice or first.voice, output=request.output or first.output)
     return (wished, *others)
@@ -53,6 +65,13 @@ def enter(t: Transition, agent: Agent) -> None:
     state.team.instructions, state.team.functions = _told(state, agent)
 
 
+def know_macros(t: Transition, macros: tuple[Spoken, ...]) -> None:
+    """Take the macros of the account as they are now. A connection to a realtime model keeps the names that it was opened with."""
+    t.team.macros = macros
+    if t.state.phase == "open":
+        t.team.functions = _told(t.state, t.team.agent)[1]
+
+
 def thinks_here(agent: Agent) -> bool:
     """Check whether an agent uses the installation's own language model."""
     return agent.realtime is None and agent.llm.provider in ("", "local")
@@ -74,6 +93,10 @@ def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
 def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
     """Return the instructions of an agent and the functions that it may call."""
     allowed = tuple(one for one in state.team.catalogue if (one.listed if agent.tools is None else one.name in agent.tools))
+    names = {"name": [macro.name for macro in state.team.macros[-MACROS_TOLD:]]}
+    allowed = tuple(with_names(one, names) if one.name in MACRO_FUNCTIONS else one for one in allowed)
+    if thinks_here(agent):  # it may name others as well; a vendor's model is held to an enum, and this session may make a new graph
+        allowed = tuple(with_names(one, state.team.names.get(one.name, {})) for one in allowed)
     handoff = handoff_function(agent, state.team.agents)
     custom = state.request.system_prompt if state.request is not None else ""
     return prompt.instructions(custom, agent), allowed if handoff is None else (*allowed, handoff)
@@ -81,8 +104,9 @@ def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
 
 def shared(state: State) -> bool:
     """Check that the session added nothing to the agent's instructions and functions: an endpoint may then keep its cache of them for
-    other sessions."""
-    return state.request is None or not (state.request.system_prompt.strip() or state.request.functions)
+    other sessions. The names that a page gives to choose from are no part of the prompt."""
+    request = state.request
+    return request is None or (not request.system_prompt.strip() and all(map(is_names, request.functions)))
 
 
 def model_of(agent: Agent, usual: str) -> str:

@@ -18,7 +18,8 @@ def idle(t: Transition) -> None:
     busy = realtime is not None and (
         realtime.owed.asking or realtime.hearing.active or realtime.owed.go_on or realtime.tool_calls.open or realtime.owed.announces
     )
-    if (request is not None and request.mode == "echo") or t.reply is not None or t.utterance is not None or busy:
+    thread = request is not None and request.child is not None and request.child.kind == "expert"  # it ends with its parent
+    if thread or (request is not None and request.mode == "echo") or t.reply is not None or t.utterance is not None or busy:
         t.set_timer("idle", t.settings.idle_timeout_s * 1_000)
     else:
         end(t, "idle")
@@ -39,9 +40,10 @@ def end(t: Transition, reason: str, error: ev.Failure | None = None) -> None:
     realtime_connection.leave(t)
     t.speech.redo = 0
     ledger.settle(t)
+    told = tuple(notice.task for notice in t.pending.told)
     duration_ms = (t.now - (t.state.requested_at or t.now)) // 1_000
     usage = t.conversation.uncounted if t.conversation.uncounted != ev.Usage() else msgspec.UNSET
-    t.append(ev.SessionEnded(reason=reason, turns=t.counters.turns, duration_ms=duration_ms, error=error, usage=usage))
+    t.append(ev.SessionEnded(reason=reason, turns=t.counters.turns, duration_ms=duration_ms, error=error, usage=usage, told=told))
     t.state.phase = "ended"
     t.outputs.append(out.Route("nobody"))
     t.outputs.append(out.Close())

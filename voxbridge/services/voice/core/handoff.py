@@ -24,10 +24,11 @@ from voxbridge.services.voice.core.state import Handoff, RealtimeState, Reply, S
 from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import filler, handoff_request, open_calls, playout, turns
 from voxbridge.shared.agents.model import REASON_LIMIT, Agent
+from voxbridge.shared.agents.notes import note
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
 
-ARRIVAL: Final = "(Note: It is your turn now. Go on with what the user wants.)"
+ARRIVAL: Final = note("It is your turn now. Go on with what the user wants.")
 
 
 def unreached(t: Transition, error: ev.Failure) -> bool:
@@ -37,7 +38,7 @@ def unreached(t: Transition, error: ev.Failure) -> bool:
         return False
     if realtime.outage is not None and realtime.outage.worker:  # `session.restored` is due, and no connection of this agent will write it
         connection.restored(t, "reseeded", realtime.outage)
-    notes = tuple(note for note in realtime.notes if note.text != _arrival(t.team.agent))
+    notes = tuple(one for one in realtime.notes if one.text != _arrival(t.team.agent))
     t.realtime = replace(realtime, tries=0, notes=notes, outage=None, resumption=replace(realtime.resumption, deaths=0))
     _give_back(t, handoff.source, error)
     return True
@@ -64,8 +65,8 @@ def _give_back(t: Transition, first: str, error: ev.Failure) -> None:
     unreached = t.team.agent.name
     reason = f"{unreached} cannot be reached: {error.message}"[:REASON_LIMIT]
     t.append(ev.HandoffStarted(source=unreached, target=first, reason=reason))
-    note = f"(Note: {reason} The conversation is with you, {first}, as before.)"
-    t.team.handoff = Handoff(source=unreached, target=first, at=t.now, note=note, back=True)
+    told = note(f"{reason} The conversation is with you, {first}, as before.")
+    t.team.handoff = Handoff(source=unreached, target=first, at=t.now, note=told, back=True)
 
 
 def settle(t: Transition) -> None:
@@ -106,7 +107,7 @@ def settle(t: Transition) -> None:
             open_calls.withdraw(t, call, "handoff")
         connection.leave(t)
     if agent.arrival and not handoff.back:
-        memory.remember_note(t, f"(Note: {agent.arrival})")
+        memory.remember_note(t, note(agent.arrival))
     completed(t, "log")
     turns.begin_reply(t, turn, _stamps(reply, realtime, turn))
     if t.reply is not None and reply is not None and reply.turn == turn:

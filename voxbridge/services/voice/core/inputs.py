@@ -5,14 +5,19 @@ All of them are written to the journal, so their fields are part of the log form
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from voxbridge.services.voice.core.provider_events import ProviderInput
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import AgentTeam
+from voxbridge.shared.awareness.view import NOTHING, View
 from voxbridge.shared.events.voice import Failure
+from voxbridge.shared.language.conversation import Completed as Completed
+from voxbridge.shared.language.conversation import TextDelta as TextDelta
+from voxbridge.shared.language.conversation import ToolRequested as ToolRequested
+from voxbridge.shared.macros.triggers import Spoken
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
@@ -65,6 +70,36 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     reopens: int = 0
     """Maximum number of times in a row that a turn may be reopened. 0 in journals older than reopening."""
 
+    macros: tuple[Spoken, ...] = ()
+    """Macros of the account, by which the user's own words start them."""
+
+    unheard: tuple[str, ...] = ()
+    """Tasks of the account that ended and whose end no session has told."""
+
+    names: dict[str, dict[str, tuple[str, ...]]] = {}
+    """Things that there were for the account, by function and argument: what the installation's own model chooses among."""
+
+    screen: View = NOTHING
+    """Entries of what is known of the user's screen."""
+
+
+class ScreenChanged(msgspec.Struct, frozen=True, tag="screen_changed"):
+    """Entries of what is known of the user's screen from now on."""
+
+    view: View
+
+
+class MacrosChanged(msgspec.Struct, frozen=True, tag="macros_changed"):
+    """Macros of the account as they are from now on."""
+
+    macros: tuple[Spoken, ...]
+
+
+class UnheardChanged(msgspec.Struct, frozen=True, tag="unheard_changed"):
+    """Tasks of the account whose end no session has told, as they are from now on."""
+
+    tasks: tuple[str, ...]
+
 
 class VoiceStarted(msgspec.Struct, frozen=True, tag="voice_started"):
     """Start of speech, confirmed by the detector, at `audio_ms` of microphone audio."""
@@ -93,29 +128,6 @@ class TurnJudged(msgspec.Struct, frozen=True, tag="turn_judged"):
 
     effect: int
     probability: float
-
-
-class TextDelta(msgspec.Struct, frozen=True, tag="text_delta"):
-    """Further text of the language model."""
-
-    effect: int
-    text: str
-
-
-class ToolRequested(msgspec.Struct, frozen=True, kw_only=True, tag="tool_requested"):
-    """Function call requested by the language model; `arguments` are parsed from its output."""
-
-    effect: int
-    name: str
-    arguments: dict[str, Any]
-
-
-class Completed(msgspec.Struct, frozen=True, kw_only=True, tag="completed"):
-    """End of a completion."""
-
-    effect: int
-    input_tokens: int = 0
-    output_tokens: int = 0
 
 
 class AudioMade(msgspec.Struct, frozen=True, kw_only=True, tag="audio_made"):
@@ -203,6 +215,12 @@ class LimitReached(msgspec.Struct, frozen=True, tag="limit_reached"):
     error: Failure
 
 
+class ParentOver(msgspec.Struct, frozen=True, tag="parent_over"):
+    """End of what a child session works for: `parent_ended`, or `cancelled` when nobody waits for its answer any more."""
+
+    reason: str
+
+
 class Broken(msgspec.Struct, frozen=True, tag="broken"):
     """Failure of the core at an input, which was not applied."""
 
@@ -238,5 +256,18 @@ SessionInput = (
     | MicrophoneAt
     | CauseFound
 )
-WorkerInput = Opened | Refused | TakenOver | Released | LimitReached | GatewayLost | Broken | Orphaned
+WorkerInput = (
+    Opened
+    | MacrosChanged
+    | UnheardChanged
+    | ScreenChanged
+    | Refused
+    | TakenOver
+    | Released
+    | LimitReached
+    | GatewayLost
+    | ParentOver
+    | Broken
+    | Orphaned
+)
 Input = SessionInput | WorkerInput | ProviderInput

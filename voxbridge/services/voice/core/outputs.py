@@ -8,27 +8,13 @@ import msgspec
 
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.bus.moments import Moment
+from voxbridge.shared.language.conversation import Complete as Complete
+from voxbridge.shared.language.conversation import Message as Message
+from voxbridge.shared.language.conversation import ToolUse as ToolUse
 from voxbridge.shared.step.fold import Append
 
 AUDIO_END: Final = 2**31 - 1
 """End of an audio range, in ms, that stands for all audio received so far."""
-
-
-class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """A function call as the history keeps it."""
-
-    call_id: str
-    name: str
-    arguments: dict[str, Any]
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message of the conversation, with the roles of chat completions."""
-
-    role: Literal["system", "user", "assistant", "tool"]
-    text: str = ""
-    uses: tuple[ToolUse, ...] = ()
-    call_id: str = ""
 
 
 class Transcribe(msgspec.Struct, frozen=True, kw_only=True, tag="transcribe"):
@@ -49,18 +35,6 @@ class JudgeTurn(msgspec.Struct, frozen=True, kw_only=True, tag="judge_turn"):
     to_ms: int
 
 
-class Complete(msgspec.Struct, frozen=True, kw_only=True, tag="complete"):
-    """Request for a completion by the language model. A successor repeats it: the text of the first completion is kept, and the second
-    one adds what goes beyond it. It is not repeated after a call: calls come last, and no call may be made twice."""
-
-    model: str
-    messages: tuple[Message, ...]
-    functions: tuple[Function, ...]
-    provider: str = ""
-    shared: bool = False
-    """True if instructions and functions hold nothing of this session: the endpoint may keep its cache of them for other sessions."""
-
-
 class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
     """Request to speak a piece of a reply, with figures read in `language`. Pieces of a generation play in the order of their requests.
     A successor repeats what had not been heard, from the start of the sentence that was heard in part, as a new generation."""
@@ -71,6 +45,12 @@ class Synthesize(msgspec.Struct, frozen=True, kw_only=True, tag="synthesize"):
     language: str = ""
     provider: str = ""
     model: str = ""
+    speed: float = 1.0
+    """Factor by which it is spoken faster than usual."""
+
+    cleaned: bool = True
+    """True if figures, dates and the like are made speakable first."""
+
     whole: bool = False
     """Queue the audio in one step when all of it is made: audio of a realtime model, which may come any time, then never splits it."""
 
@@ -215,6 +195,16 @@ class FindCause(msgspec.Struct, frozen=True, tag="find_cause"):
     provider: str = ""
 
 
+class ReadAhead(msgspec.Struct, frozen=True, kw_only=True, tag="read_ahead"):
+    """Request to have the installation's own model read this beginning of a conversation before it is asked. The answer never depends on
+    it: a successor does not repeat it."""
+
+    model: str
+    messages: tuple[Message, ...]
+    functions: tuple[Function, ...]
+    shared: bool = False
+
+
 class Close(msgspec.Struct, frozen=True, tag="close"):
     """Request to stop everything and give up the lease: the session ended or was released."""
 
@@ -236,6 +226,7 @@ Output = (
     | FinishSpeech
     | Flush
     | FindCause
+    | ReadAhead
     | Tell
     | Close
 )

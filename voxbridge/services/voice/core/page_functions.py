@@ -9,7 +9,7 @@ import msgspec
 
 from voxbridge.services.voice.core import agents as session_agents
 from voxbridge.services.voice.core.state import Client
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import Function, is_names, with_names
 from voxbridge.shared.agents.model import HANDOFF, Agent
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.gateway import SessionRequested
@@ -21,10 +21,19 @@ functions and conversation together."""
 
 def offered(own: Sequence[Function], request: SessionRequested) -> tuple[Function, ...]:
     """Return the functions of a session: of those that a page answers, the ones that this page can. What the page declares itself takes the
-    place of the catalogue's function of that name."""
-    declared = {function.name for function in request.functions}
-    here = (one for one in own if one.kind != "browser" or (one.name in request.client.browser and one.name not in declared))
-    return (*here, *request.functions)
+    place of the catalogue's function of that name; a declaration that only says what an argument may name goes into the catalogue's."""
+    names = {function.name: function for function in request.functions if is_names(function)}
+    declared = {function.name: function for function in request.functions if function.name not in names}
+    answered = {*request.client.browser, *names} - declared.keys()
+    key = request.key  # anybody may have read it: it offers of the installation what it names, and nothing else
+    known = own if key is None else tuple(one for one in own if one.name in key.functions)
+    here = (one for one in known if one.kind != "browser" or one.name in answered)
+    return (*(_named(one, names[one.name]) if one.name in names else one for one in here), *declared.values())
+
+
+def _named(own: Function, declared: Function) -> Function:
+    properties = declared.parameters["properties"]
+    return with_names(own, {name: value["enum"] for name, value in properties.items()})
 
 
 def absent(client: Client, function: Function | None) -> str:

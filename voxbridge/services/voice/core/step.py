@@ -10,9 +10,24 @@ This module passes each input to the module that handles it: `listening` for spe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from voxbridge.services.voice.core import ending, handoff, inputs, opening, presence, provider_events, takeover, task_ends, transition
+from voxbridge.services.voice.core import (
+    agents,
+    allowance,
+    child,
+    ending,
+    executor,
+    handoff,
+    inputs,
+    opening,
+    presence,
+    provider_events,
+    reset,
+    takeover,
+    task_ends,
+    transition,
+)
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening, model_retry, slow_model, speaking
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
@@ -29,14 +44,14 @@ from voxbridge.services.voice.core.turns import (
     playout,
     reopening,
     rounds,
+    screen,
     trailing,
     turns,
+    written,
 )
 from voxbridge.shared import events
-from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
-from voxbridge.shared.errors import Code
-from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.step.journal import LogInput
 
@@ -48,6 +63,7 @@ _FROM_A_CLIENT: Final = (
     gateway.PlaybackReported,
     gateway.AudioEnded,
     gateway.InterruptRequested,
+    gateway.ResetRequested,
     gateway.BrowserCallAnswered,
 )
 UNPLAYED_MS: Final = 500
@@ -76,7 +92,10 @@ def step(state: State, input: inputs.Input | LogInput, now: int) -> tuple[State,
     filler.watch(t)
     _next_notice(t)
     noises.watch(t)
+    written.tell(t)
     ledger.settle(t)
+    child.settle(t)
+    allowance.settle(t)
     realtime_connection.watch(t)
     t.show()
     return t.state, t.outputs
@@ -114,8 +133,10 @@ def _event(t: Transition, event: events.Event, ts: int) -> None:  # noqa: C901, 
         case gateway.InterruptRequested():
             reopening.give_up(t)
             turns.cancel_reply(t, "client")
+        case gateway.ResetRequested():
+            reset.reset(t)
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
-            _answered(t, call_id, result)
+            executor.answered(t, call_id, result)
         case gateway.HandoffRequested(target=target, reason=reason):
             handoff_request.asked_for(t, target, reason=reason)
         case gateway.ClientConnected():
@@ -126,50 +147,12 @@ def _event(t: Transition, event: events.Event, ts: int) -> None:  # noqa: C901, 
         case gateway.SessionEndRequested(reason=reason):
             ending.end(t, reason)
         case _:
-            _by_the_executor(t, event)
-
-
-def _by_the_executor(t: Transition, event: events.Event) -> None:
-    match event:
-        case tools.ToolCompleted(call_id=call_id, name=name, result=result):
-            _ended(t, call_id, name, result)
-        case tools.ToolFailed(call_id=call_id, name=name, error=error):
-            _ended(t, call_id, name, error)
-        case tools.ToolInterrupted(call_id=call_id, name=name):
-            _ended(t, call_id, name, None)
-        case tools.TaskCompleted() | tools.TaskFailed() | tools.TaskInterrupted() | tools.TaskCancelled():
-            task_ends.ended(t, event)
-        case tools.ApprovalRequested():
-            consent.requested(t, event)
-        case tools.ApprovalEnded():
-            task_ends.decided(t, event)
-            consent.ended(t, event)
+            executor.took(t, event)
 
 
 def _remember(t: Transition, text_id: str) -> None:
     if text_id:
         t.pending.texts = (*t.pending.texts, text_id)[-TEXTS_KEPT:]
-
-
-def _ended(t: Transition, call_id: str, name: str, outcome: dict[str, Any] | ev.Failure | None) -> None:
-    """Take the end of a call: its result, its error, or None where it is not known how far it came."""
-    if call_id in t.pending.dropped and task_ends.late(t, name, outcome):
-        t.pending.dropped = tuple(dropped for dropped in t.pending.dropped if dropped != call_id)
-        t.append(ev.ToolDelivered(call_id=call_id, how="content"))
-    elif isinstance(outcome, dict):
-        _answered(t, call_id, outcome)
-    elif outcome is not None:
-        _answered(t, call_id, failed_result(outcome.code, outcome.message))
-    else:
-        message = f"{name} was interrupted; whether it took effect is not known."
-        _answered(t, call_id, failed_result(Code.INTERRUPTED.value, message))
-
-
-def _answered(t: Transition, call_id: str, result: dict[str, Any]) -> None:
-    if tool_calls.waits_for(t, call_id):
-        tool_calls.answered(t, call_id, result)
-    else:
-        rounds.answered(t, call_id, result)
 
 
 def _said_by_provider(t: Transition, input: provider_events.ProviderInput) -> None:  # noqa: C901, PLR0912 - one case for each input
@@ -178,7 +161,10 @@ def _said_by_provider(t: Transition, input: provider_events.ProviderInput) -> No
         return
     match input:
         case provider_events.ProviderReady():
-            handoff.completed(t, realtime_connection.ready(t, input) or "log")
+            how = realtime_connection.ready(t, input)
+            handoff.completed(t, how or "log")
+            if how != "handle":
+                screen.connected(t)
         case provider_events.ProviderLost():
             faults.lost(t, input)
             if realtime_connection.given_up(t) and not handoff.unreached(t, input.error):
@@ -258,6 +244,10 @@ def _of_the_worker(t: Transition, input: inputs.WorkerInput | provider_events.Pr
     match input:
         case inputs.Opened():
             opening.open_session(t, input)
+        case inputs.UnheardChanged() | inputs.ScreenChanged() | inputs.MacrosChanged():
+            _of_the_account(t, input)
+        case inputs.ParentOver(reason=reason):
+            child.left_alone(t, reason)
         case inputs.Refused(worker=worker, term=term, error=error):
             if t.state.phase == "new":
                 t.append(ev.SessionOwned(worker=worker, term=term))
@@ -286,7 +276,18 @@ def _of_the_worker(t: Transition, input: inputs.WorkerInput | provider_events.Pr
             _said_by_provider(t, input)
 
 
-def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912 - one case for each timer
+def _of_the_account(t: Transition, input: inputs.UnheardChanged | inputs.ScreenChanged | inputs.MacrosChanged) -> None:
+    if isinstance(input, inputs.UnheardChanged):
+        t.pending.unheard = input.tasks if opening.is_told(t.state) else ()
+    elif not opening.is_the_accounts(t.state):
+        return  # an agent in the background, and a stranger, have no screen and no macros
+    elif isinstance(input, inputs.ScreenChanged):
+        screen.know(t, input.view)
+    else:
+        agents.know_macros(t, input.macros)
+
+
+def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each timer
     match name:
         case "idle":
             ending.idle(t)
@@ -320,6 +321,8 @@ def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912 - one case 
             turns.resolve_cut(t, None)
         case "paused":
             interruption.settle(t, None)
+        case screen.TIMER:
+            screen.due(t)
         case transition.LATE:
             slow_model.due(t)
         case model_retry.TIMER:
@@ -331,6 +334,10 @@ def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912 - one case 
             _played_by_the_clock(t)
         case "grace":
             ending.end(t, "client_gone")
+        case child.TIMER:
+            child.due(t)
+        case allowance.TIMER:
+            allowance.due(t)
         case _ if name.startswith(open_calls.TIMER):
             rounds.begin_call(t, name.removeprefix(open_calls.TIMER))
         case _ if name.startswith("call:") and tool_calls.waits_for(t, name.removeprefix("call:")):
@@ -360,13 +367,18 @@ def _next_notice(t: Transition) -> None:
     consent.watch(t)
     if question := consent.again(t):
         turns.notice(t, question)
+    if t.pending.unheard != t.pending.wanted and _nobody_speaks(t):
+        task_ends.want(t)
     while t.pending.notices and _nobody_speaks(t):
-        text, *rest = t.pending.notices
+        notice, *rest = t.pending.notices
         t.pending.notices = tuple(rest)
+        task_ends.told(t, notice)
+        if notice.greeting:
+            written.greet(t, notice.text)
         if t.state.realtime is not None:
-            responses.notice(t, text)
+            responses.notice(t, notice.text)
         else:
-            turns.say(t, text, turn=0)
+            turns.say(t, notice.text, turn=0)
             speaking.speak(t)
 
 

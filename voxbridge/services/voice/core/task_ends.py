@@ -6,10 +6,12 @@ from typing import Any, Final
 
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection
+from voxbridge.services.voice.core.state import Notice
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import open_calls, turns
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import tools
+from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.voice import Failure
 
 _NOTE: Final = "(Result of {name}, which has ended: {result})"
@@ -17,9 +19,15 @@ _SPOKEN: Final = ("spoken", "announce")
 _QUIET: Final = ("the user cancelled it", "the session ended")
 """Reasons of a cancellation that nobody needs to be told."""
 
+TOLD_KEPT: Final = 64
+"""Tasks that outlive the session of which it remembers that it told their end."""
+
+_EARLIER: Final = "From an earlier call: "
+
 
 def ended(t: Transition, event: tools.TaskCompleted | tools.TaskFailed | tools.TaskInterrupted | tools.TaskCancelled) -> None:
     """Tell how a task ended."""
+    before = t.pending.notices
     match event:
         case tools.TaskCompleted(function=function, result=result, announce=announce):
             if announce or t.settings.tells_ends:
@@ -32,6 +40,23 @@ def ended(t: Transition, event: tools.TaskCompleted | tools.TaskFailed | tools.T
             turns.notice(t, f"{_words(function)} was cancelled.")
         case _:
             pass
+    if event.outlives and len(t.pending.notices) > len(before):
+        said = t.pending.notices[-1].text
+        t.pending.notices = (*before, Notice(said if event.ended_ts is None else f"{_EARLIER}{said}", event.task_id))
+
+
+def want(t: Transition) -> None:
+    """Ask for the ends of tasks that no session of the account has told. One session gets each of them, as an event of the executor."""
+    new = tuple(task for task in t.pending.unheard if task not in t.pending.wanted)
+    t.pending.wanted = t.pending.unheard
+    if new and t.state.request is not None:
+        t.append(ev.TasksWanted(task_ids=new, account=t.state.request.account))
+
+
+def told(t: Transition, notice: Notice) -> None:
+    """Take note that the end of a task that outlives the session is being said."""
+    if notice.task:
+        t.pending.told = (*t.pending.told, notice)[-TOLD_KEPT:]
 
 
 def completed(t: Transition, name: str, result: dict[str, Any], announce: str = "") -> None:

@@ -28,9 +28,13 @@ from voxbridge.services.voice.core.state import (
 )
 from voxbridge.shared import events
 from voxbridge.shared.bus import moments
+from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.step.fold import Append
 
 DROPPED_LIMIT: Final = 64
+CALLED_LIMIT: Final = 32
+"""Names of functions called in one turn that are told with its reply."""
+
 _OVERDUE: Final = "It takes longer than usual."
 LATE: Final = "late"
 """Timer that fires when a model is late with its first output."""
@@ -57,6 +61,9 @@ class Transition:
 
     def append(self, event: events.Event) -> None:
         """Write an event to the log."""
+        if isinstance(event, ToolCalled):
+            turn, names = self.display.called
+            self.display.called = (event.turn, (*(names if turn == event.turn else ()), event.name)[-CALLED_LIMIT:])
         self.outputs.append(Append(event))
 
     def start(self, effect: out.Effect) -> int:
@@ -84,7 +91,9 @@ class Transition:
         self.outputs.extend(out.CancelTimer(name) for name in names)
 
     def tell(self, moment: moments.Moment) -> None:
-        """Send a moment to the client."""
+        """Send a moment to the client; not the user's unfinished words where it does not want them."""
+        if isinstance(moment, moments.PartialTranscript) and moment.role == "user" and not self.settings.options.interim:
+            return
         self.outputs.append(out.Tell(moment))
 
     def forget_call(self, call_id: str) -> None:
@@ -208,7 +217,7 @@ def shown_state(state: State) -> moments.State:
         return "ended"
     if state.phase == "new":
         return "connecting"
-    if state.utterance is not None and state.utterance.to_ms is None:
+    if state.utterance is not None and state.utterance.to_ms is None and not state.utterance.spares:
         return "user_speaking"
     reply, realtime = state.speech.reply, state.realtime
     if reply is not None and reply.playback.playing and not reply.playback.quiet:

@@ -46,6 +46,18 @@ class ModelEffects:
             _log.exception("session %s: effect %d failed", self._sid, effect_id)
             self._take(inputs.EffectFailed(effect=effect_id, error=session_failure.of(error)))
 
+    async def find_cause(self, effect: int, provider: str) -> None:
+        """Find out why a model is late."""
+        self._take(inputs.CauseFound(effect, await self._place.models.why_late(provider)))
+
+    async def read_ahead(self, asked: out.ReadAhead) -> None:
+        """Have the model read the beginning of a conversation. A failure costs time in the next answer, and nothing else."""
+        first, *said = asked.messages
+        try:
+            await self._place.models.warm(asked.model, first.text, asked.functions, shared=asked.shared, said=said)
+        except VoxbridgeError as error:
+            _log.debug("session %s: nothing was read ahead: %s", self._sid, error.message)
+
     async def _effect(self, effect_id: int, effect: out.Effect) -> None:
         models = self._place.models
         match effect:
@@ -66,8 +78,8 @@ class ModelEffects:
     async def _synthesize(self, effect_id: int, asked: out.Synthesize) -> None:
         made = 0
         speaker = self._voice()
-        text = await speakable(asked.text, asked.language or self._place.config.language)
-        speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model)
+        text = await speakable(asked.text, asked.language or self._place.config.language) if asked.cleaned else asked.text
+        speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model, speed=asked.speed)
         whole = bytearray()
         async with aclosing(speech) as spoken:
             async for pcm in spoken:

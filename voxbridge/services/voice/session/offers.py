@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from voxbridge.services.voice.audio.recorder import Recorders
 from voxbridge.services.voice.core import agents
-from voxbridge.services.voice.session.worker import Offer
-from voxbridge.shared import events
+from voxbridge.services.voice.session.macros import Macros
+from voxbridge.services.voice.session.screens import Screens
+from voxbridge.services.voice.session.unheard import Unheard
+from voxbridge.services.voice.session.worker import Offer, Workplace
+from voxbridge.shared import events, things
 from voxbridge.shared.agents.files import Agents
 from voxbridge.shared.agents.functions import Function
-from voxbridge.shared.agents.model import Agent
+from voxbridge.shared.agents.model import Agent, Roster
 from voxbridge.shared.audio.recordings import wanted
-from voxbridge.shared.config import Config
 from voxbridge.shared.events.gateway import SessionRequested
 from voxbridge.shared.secrets.provider_keys import Keys
 from voxbridge.shared.store.store import Store
@@ -23,20 +27,39 @@ from voxbridge.shared.store.store import Store
 _log = logging.getLogger(__name__)
 
 
+class Facts(NamedTuple):
+    """Facts of accounts that a session begins with."""
+
+    macros: Macros
+    unheard: Unheard
+    screens: Screens
+
+
 class Offers:
     """Maker of offers. Without `keys` no provider but the local one is offered."""
 
-    def __init__(self, config: Config, store: Store, keys: Keys | None, recorders: Recorders) -> None:
-        self._config = config
+    def __init__(self, place: Workplace, store: Store, keys: Keys | None, recorders: Recorders, facts: Facts) -> None:
+        config = self._config = place.config
+        self._nc = place.log.nc
         self._store = store
         self._keys = keys
         self._recorders = recorders
+        self._facts = facts
         self._agents = Agents(config.agents_dir)
-        self._offered: tuple[tuple[Function, ...], tuple[Function, ...]] = ((), ())
+        self._offered: tuple[tuple[Function, ...], Roster, tuple[Function, ...]] = ((), Roster(), ())
 
     async def of(self, requested: events.Recorded) -> Offer:
         """Return the offer for a requested session. Raises `NOT_FOUND` for an unknown agent, `UNAVAILABLE` without the store."""
-        return await self._recorded(requested, await self._offer(requested))
+        offer = await self._recorded(requested, await self._offer(requested))
+        request = requested.event
+        if not isinstance(request, SessionRequested) or request.mode == "echo":
+            return offer
+        facts, account = self._facts, request.account
+        macros, unheard, screen, names = await asyncio.gather(
+            facts.macros.of(account), facts.unheard.of(account), facts.screens.of(account), things.ask(self._nc, account)
+        )
+        shown = facts.screens.of_session(screen, account, requested.sid)
+        return offer._replace(macros=macros, unheard=unheard, screen=shown, names=names)
 
     async def _offer(self, requested: events.Recorded) -> Offer:
         functions = await self._functions()
@@ -52,11 +75,13 @@ class Offers:
         return Offer(functions=_needed(functions, members.agents if members else ()), providers=providers, team=members)
 
     async def _functions(self) -> tuple[Function, ...]:
-        """Return the catalogue without utterances, which no session keeps; the same object for as long as the catalogue is."""
-        catalogue = await self._store.functions()
-        if catalogue is not self._offered[0]:
-            self._offered = (catalogue, tuple(msgspec.structs.replace(function, utterances=()) for function in catalogue))
-        return self._offered[1]
+        """Return the catalogue without what is for the local model alone, and with the names of agents where one is an argument; the same
+        object for as long as catalogue and agents are."""
+        catalogue, roster = await self._store.functions(), self._agents.current()
+        if catalogue is not self._offered[0] or roster is not self._offered[1]:
+            bare = (msgspec.structs.replace(function, utterances=(), local=None) for function in catalogue)
+            self._offered = (catalogue, roster, tuple(_with_names(function, roster) for function in bare))
+        return self._offered[2]
 
     async def _recorded(self, requested: events.Recorded, offer: Offer) -> Offer:
         """Return the offer with `record` set. For a recorded session, make its key first, before there is anything to seal.
@@ -68,6 +93,18 @@ class Offers:
         if record:
             await self._recorders.prepare(requested.sid)
         return offer._replace(record=record)
+
+
+def _with_names(function: Function, roster: Roster) -> Function:
+    """Return a function that asks an agent with the names of those that can be asked as its choices: a model makes up a name otherwise."""
+    workers = [agent.name for agent in roster.agents if agent.realtime is None]
+    known = {"run_agent": ("name", workers), "chat_with_expert": ("expert", [agent.name for agent in roster.agents if agent.expert])}
+    argument, names = known.get(function.name, ("", []))
+    properties = function.parameters.get("properties", {})
+    if not names or argument not in properties:
+        return function
+    named = {**properties, argument: {**properties[argument], "enum": names}}
+    return msgspec.structs.replace(function, parameters={**function.parameters, "properties": named})
 
 
 def _needed(functions: Sequence[Function], team: Sequence[Agent]) -> tuple[Function, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from voxbridge.services.voice.session.stall_guard import StallGuard
+from voxbridge.shared.bus import moments
 from voxbridge.shared.bus.client import FastClient
 
 
@@ -31,6 +32,10 @@ class Outbound:
         while not self.ready():
             await self._nc.until_connected()
             await self._stall_guard.hold()
+
+    def told(self, subject: str, moment: moments.Moment) -> bool:
+        """Send a moment at once, before any frame that follows it. Return False if it has to wait for the bus or for this process."""
+        return self._stall_guard.steady() and self._nc.publish_now(subject, moments.encode(moment))
 
     def publish(self, frame: bytes) -> None:
         """Send a frame, after `ready` has returned True."""

@@ -1,8 +1,8 @@
 """The shell of one voice session: gives the core its inputs and performs its outputs.
 
-Owns the session's subscriptions, running effects, timers and audio routing; decides nothing. Microphone frames
-go where the last step routed them, without passing through the core. A crash loses the inputs that the journal
-does not hold, those of the last 100 ms; another worker continues with the rest (`restore`).
+Owns the session's subscriptions, running effects, timers and audio routing; decides nothing. Microphone frames go where the last step
+routed them, without passing through the core. A crash loses the inputs that the journal does not hold, those of the last 100 ms; another
+worker continues with the rest (`restore`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.providers.realtime.link import ProviderLink
 from voxbridge.services.voice.session import bounds
 from voxbridge.services.voice.session import failure as session_failure
+from voxbridge.services.voice.session.feeds import followed
 from voxbridge.services.voice.session.model_effects import ModelEffects
 from voxbridge.services.voice.session.outbound import Outbound
 from voxbridge.services.voice.session.recovery import PriorState
@@ -76,7 +77,6 @@ class Session:
         self.inbound = Inbound(place.log, sid, self._microphone)
         self._going_on = asyncio.Event()
         """Set once the log names this process as the owner, and the input of a gap between workers was taken."""
-
         self._partials = Pieces()
         self._outbound = Outbound(place.audio_nc, subjects.audio_out(sid), place.stall_guard, self._going_on)
         folded = prior.folded if prior is not None else Folded(step.initial(sid), 0, 0, 0)
@@ -174,8 +174,7 @@ class Session:
 
     async def _follow(self, after: Mapping[str, int]) -> None:
         self.inbound.reach(after.get("gateway", 0))
-        for writer, visibility in (("gateway", "i"), ("tools", "c")):
-            feed = Feed(self._place.log, self.sid, self._event, writer=writer, visibility=visibility, after=after.get(writer, 0))
+        for feed in followed(self._place.log, self.sid, self.state.request, self._event, self.take, after):
             self._feeds.append(feed)
             if not self._over:
                 await feed.start()
@@ -341,9 +340,11 @@ class Session:
             case out.Flush(generation=generation):
                 self._effects.background(self._voice().flush(generation))
             case out.FindCause(effect=effect, provider=provider):
-                self._effects.background(self._find_cause(effect, provider))
+                self._effects.background(self._models.find_cause(effect, provider))
             case out.Tell(moment=moment):
-                self._effects.background(self._tell(moment))
+                self._tell_now(moment)
+            case out.ReadAhead() if self._place.models.local:
+                self._effects.background(self._models.read_ahead(output))
             case out.Close():
                 self._finish()
 
@@ -385,16 +386,15 @@ class Session:
     def _sent(self, generation: int, sequence: int) -> None:
         self.take(inputs.AudioSent(generation, sequence))
 
-    async def _find_cause(self, effect: int, provider: str) -> None:
-        cause = await self._place.models.why_late(provider)
-        if not self._over:
-            self.take(inputs.CauseFound(effect, cause))
-
     async def _tell(self, moment: moments.Moment) -> None:
         await self._place.stall_guard.hold()
         if isinstance(moment, moments.PartialTranscript):
             moment = self._partials.cut(moment)
         await subjects.publish_moment(self._place.audio_nc, self.sid, moment)
+
+    def _tell_now(self, moment: moments.Moment) -> None:
+        if not (isinstance(moment, moments.ReplyWritten) and self._outbound.told(subjects.moments(self.sid), moment)):
+            self._effects.background(self._tell(moment))
 
     def _fire(self, name: str) -> None:
         self.take(inputs.TimerFired(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from voxbridge.services.voice.audio.vad import VoiceModel
@@ -13,11 +14,14 @@ from voxbridge.services.voice.providers.realtime.handles import Handles
 from voxbridge.services.voice.providers.realtime.registry import Vendors
 from voxbridge.services.voice.session.stall_guard import StallGuard
 from voxbridge.shared.agents.model import AgentTeam
+from voxbridge.shared.awareness.view import NOTHING, View
 from voxbridge.shared.bus.client import FastClient
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.config import Config
 from voxbridge.shared.log.reader import Log
+from voxbridge.shared.macros.triggers import Spoken
 from voxbridge.shared.store.store import Function
+from voxbridge.shared.things import Things
 
 STT_PATIENCE: Final = 2
 """Factor by which the wait for speech recognition is longer than for other models: without it the user has to repeat everything."""
@@ -46,6 +50,10 @@ class Offer(NamedTuple):
     providers: tuple[str, ...] = ("local", "echo")
     team: AgentTeam | None = None
     record: bool = False
+    macros: tuple[Spoken, ...] = ()
+    unheard: tuple[str, ...] = ()
+    names: Things = MappingProxyType({})
+    screen: View = NOTHING
 
     def opened(self, place: Workplace, term: int) -> inputs.Opened:
         """Return the input that begins a session on this worker, with the settings of the installation."""
@@ -72,4 +80,8 @@ class Offer(NamedTuple):
             language=config.language,
             prices=config.price_list,
             reopens=reopening.LIMIT,
+            macros=self.macros,
+            unheard=self.unheard,
+            names={function: dict(named) for function, named in self.names.items()},
+            screen=self.screen,
         )

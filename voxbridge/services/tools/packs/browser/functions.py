@@ -29,6 +29,16 @@ def navigate_page(path: Annotated[str, Meta(min_length=1, max_length=256, exampl
         navigate back to the start page
         can you show me the settings screen
         go to the home page please
+        go to the tools page
+        show me the page with my keys
+        let's go to settings
+        please open agents
+        jump to the benchmarks page
+        I want to see the calls page
+        show the approvals
+        move to the tasks page
+        back to the main screen
+        bring me to the macros
     """
 
 
@@ -44,6 +54,11 @@ def get_current_page() -> None:
         which address is open in my browser
         tell me what page I have open
         where have I ended up
+        what page is open
+        what's the name of this screen
+        on which screen have I landed
+        tell me the name of the page I'm looking at
+        where in the application am I
     """
 
 
@@ -60,6 +75,15 @@ def get_workspace_state() -> None:
         which model is chosen for the next call
         is the dark theme on
         what does my window look like right now
+        what text is marked
+        do you have a connection to me
+        did I mute myself
+        which theme do I use now
+        is a panel open beside the page
+        show my workspace state
+        is the call still connected
+        what's selected right now
+        which model do I talk to next
     """
 
 
@@ -76,6 +100,40 @@ def read_page_content() -> None:
         tell me what this page says
         look at my page and read it
         what can you see on the screen
+        read the screen aloud
+        what is on the page
+        read me the text here
+        give me the gist of this page
+        tell me everything that stands here
+        what's this page about
+        can you read what I see
+        what is displayed at the moment
+    """
+
+
+@function(kind="browser", effect="read", timeout_s=TIMEOUT_S)
+def steer_tour(action: Literal["next", "back", "skip", "stop", "explain"]) -> None:
+    """Go on in the guided tour on the page, go back, skip a step, have it explained, or stop.
+
+    Args:
+        action: How to go on.
+
+    Examples:
+        next step of the tour
+        go back one step in the tour
+        skip this part of the tour
+        stop the guided tour
+        explain this step of the tour in more detail
+        carry on with the tour
+        end the walkthrough
+        what comes next in this tour
+        the tour step before please
+        leave the tour now
+        on to the following step of the tour
+        that part of the tour again
+        tell me more about this step
+        finish the tour here
+        I have seen enough of the tour
     """
 
 
@@ -94,6 +152,14 @@ def switch_model(model: Annotated[str, Meta(min_length=1, max_length=128, exampl
         next time I want the google model
         let me talk to another model use claude
         go back to the models on this machine
+        please let openai answer me
+        I prefer the local model
+        change over to claude
+        can I have another model
+        put me on the google model
+        I want claude for the next call
+        try it with the openai model
+        go local from now on
     """
 
 
@@ -113,4 +179,10 @@ def switch_theme(theme: Literal["light", "dark", "system"]) -> None:
         light mode please
         can you make the screen darker
         go back to the bright colours
+        make it dark
+        I want the light colours back
+        the screen is too dark brighten it
+        it's blinding switch to dark
+        follow the colours of my computer
+        night colours please
     """

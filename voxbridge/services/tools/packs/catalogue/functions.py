@@ -1,4 +1,4 @@
-"""List the functions of the installation, run any of them, and list and cancel tasks."""
+"""List the functions of the installation, run any of them, take back what they did, and list and cancel tasks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.core.tasks import OpenTask
 from voxbridge.services.tools.packs.catalogue.spoken import duration, listed, match
-from voxbridge.services.tools.registry import function
+from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.tasks import OpenTask
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.tools import ApprovalStanding
 
@@ -20,6 +20,8 @@ TOOLS_SHOWN: Final = 40
 """Functions in one answer of `list_tools`."""
 
 DESCRIPTION_CHARACTERS: Final = 80
+
+UNREAD: Final = "I could not look into every other call, so there may be more."
 
 
 @function(effect="read")
@@ -38,6 +40,16 @@ async def list_tools(ctx: Context, category: Annotated[str, Meta(max_length=64)]
         which utilities can I use
         what kinds of tools are available
         do you have something for dates
+        what tools could you offer me
+        name your tools
+        are there any tools for text
+        I'd like an overview of the tools
+        tell me which functions are installed
+        what else have you got in the way of tools
+        which categories of tools are there
+        tell me about your abilities
+        do you have any tools that deal with pictures
+        give me the list of functions
     """
     tools = sorted(ctx.catalogue(), key=lambda tool: (tool.category, tool.name))
     counts = Counter(tool.category or "page" for tool in tools)
@@ -78,6 +90,16 @@ async def run_tool(
         execute the hash tool for hello
         run the regex tester
         call the tool named cron explained
+        have the json to yaml tool convert this
+        with the tool convert case put it in capitals
+        use run tool for the url parser
+        apply the base64 encoder to it
+        let the echo tool say good day
+        run describe color for teal
+        I want the tool that makes a slug run on that
+        please execute the tool list directory
+        take the sum tool for three and four
+        the linter tool should have a go at this
     """
     # The executor runs the tool that is named, by that tool's own rules (`voxbridge.services.tools.service`); this is never reached.
     raise VoxbridgeError(Code.INTERNAL, f"{tool_id} with {len(params)} arguments was not looked up.", field="tool_id")
@@ -85,7 +107,7 @@ async def run_tool(
 
 @function(effect="read")
 async def list_tasks(ctx: Context) -> dict[str, Any]:
-    """List what is under way: tasks, timers, and what waits for approval.
+    """List what is under way, of earlier calls too: tasks, timers, and what waits for approval.
 
     Examples:
         what are you working on
@@ -96,9 +118,17 @@ async def list_tasks(ctx: Context) -> dict[str, Any]:
         are you waiting for me
         show me the running jobs
         what's still open
+        is something running in the background
+        how is the job coming along
+        is my timer still going
+        what is left to do in the background
+        have you finished that task
     """
-    tasks = ctx.tasks()
-    return {"count": len(tasks), "tasks": [_view(task, ctx.now) for task in tasks], "spoken": _said(tasks, ctx.now)}
+    found = await ctx.tasks()
+    told = {"count": len(found.tasks), "tasks": [_view(task, ctx.now) for task in found.tasks], "spoken": _said(found.tasks, ctx.now)}
+    if not found.incomplete:
+        return told
+    return told | {"incomplete": True, "spoken": f"{told['spoken']} {UNREAD}"}
 
 
 @function(idempotent=True)
@@ -117,8 +147,17 @@ async def cancel_task(ctx: Context, task: Annotated[str, Meta(max_length=80, exa
         turn off the pasta timer
         I don't need the search any more
         call off the reminder
+        end the timer for the eggs
+        drop the import job
+        you can stop that task now
+        forget the timer
+        switch the alarm off
+        halt the running job
     """
-    tasks = ctx.tasks()
+    listed_tasks = await ctx.tasks()
+    tasks = listed_tasks.tasks
+    if not tasks and listed_tasks.incomplete:
+        raise VoxbridgeError(Code.UNAVAILABLE, UNREAD)
     if not tasks:
         return {"cancelled": 0, "spoken": "Nothing is under way."}
     named = {_name(one): one for one in tasks}
@@ -126,8 +165,43 @@ async def cancel_task(ctx: Context, task: Annotated[str, Meta(max_length=80, exa
     found = next(iter(named), None) if len(tasks) == 1 and not task.strip() else ids.get(task.strip()) or match(task, list(named))
     if found is None:
         raise VoxbridgeError(Code.NOT_FOUND, f"Which one? There is {listed(list(named))}.", field="task")
-    await ctx.cancel_task(named[found].task_id)
+    await ctx.cancel_task(named[found].task_id, named[found].sid)
     return {"cancelled": 1, "task_id": named[found].task_id, "spoken": f"I cancelled {found}."}
+
+
+@function(idempotent=True)
+async def undo_last(ctx: Context, call: Annotated[str, Meta(max_length=128), Local(None)] = "") -> dict[str, Any]:
+    """Take back the last thing that you did for the user: a note, a macro, a project, a file, a timer.
+
+    Args:
+        call: Id of the call to take back; empty for the last one.
+
+    Examples:
+        undo that
+        take that back
+        undo the last thing you did
+        no that was wrong revert it
+        please reverse what you just did
+        scratch that I did not want it
+        put it back the way it was
+        that was a mistake undo it
+        I didn't mean that take it back
+        roll back your last change
+        oops undo
+        revert the last action
+    """
+    if call and not call.strip():
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, "undo_last: `call` names no call; leave it out for the last one.", field="call")
+    undone = await ctx.undo(call.strip())
+    if undone.error is not None and not undone.calls:
+        raise undone.error
+    if not undone.calls:
+        message = "That cannot be taken back, or was already." if call.strip() else "There is nothing that I can take back."
+        return {"undone": [], "spoken": message}
+    said = " ".join(undone.spoken) or "That is taken back."
+    if undone.error is not None:
+        return {"undone": list(undone.calls), "success": False, "spoken": f"{said} The rest stands: {undone.error.message}"}
+    return {"undone": list(undone.calls), "spoken": said}
 
 
 @function(effect="read")
@@ -141,6 +215,10 @@ async def list_approvals(ctx: Context) -> dict[str, Any]:
         list my permissions for you
         what did I allow for good
         show the standing approvals
+        what permissions have I given you
+        tell me what I have agreed to
+        which things may you do on your own
+        did I give you any lasting approval
     """
     standing = list(await ctx.approvals())
     names = list(dict.fromkeys(event.name.replace("_", " ") for event in standing))
@@ -168,6 +246,10 @@ async def revoke_approval(
         I no longer allow that
         don't delete macros without asking any more
         withdraw what I approved
+        cancel my approval for deleting
+        from now on check with me before you do that
+        you are no longer allowed to send files by yourself
+        undo my permission
     """
     standing = list(await ctx.approvals())
     names = list(dict.fromkeys(event.name.replace("_", " ") for event in standing))

@@ -55,6 +55,13 @@ async def scan_code_security(path: Path, ctx: Context) -> dict[str, Any]:
         look for hardcoded passwords in settings dot py
         are there security issues in this project
         how safe does the api folder look
+        can somebody break into app dot py
+        look over the login code for weaknesses
+        any exploits possible in the api folder
+        is upload dot py safe
+        find vulnerabilities in my project
+        scan server dot py
+        are there security issues in views dot py
     """
     sources = await asyncio.to_thread(gather, ctx.workspace, path, (".py",))
     found = await ctx.in_child(scan, texts=sources.texts)
@@ -77,6 +84,13 @@ async def analyze_code_complexity(path: Path, ctx: Context) -> dict[str, Any]:
         is anything in the api folder too complicated
         measure cyclomatic complexity of the parser
         which code should I simplify first
+        how tangled is the code of the parser
+        which file should I refactor
+        check the complexity of models dot py
+        how hard to read is billing dot py
+        which parts of api dot py are hard to read
+        is the code in models dot py too nested
+        give me the complexity of the whole folder
     """
     sources = await asyncio.to_thread(gather, ctx.workspace, path, complexity.SUFFIXES)
     found = await ctx.in_child(measure, texts=sources.texts)

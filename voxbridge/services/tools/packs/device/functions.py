@@ -31,6 +31,20 @@ async def check_thermal() -> dict[str, Any]:
         is it charging
         how warm is the processor right now
         are we running hot
+        is my machine getting too warm
+        what's the battery level
+        does the fan run because it's hot
+        how much charge is left
+        how long does the battery last
+        is the laptop hot
+        how warm has this machine become
+        tell me the temperature of the processor
+        do I have to plug it in soon
+        is the battery full
+        give me the charge in percent
+        does the device get hot
+        will the battery make it through the day
+        any overheating going on
     """
     reading = await sensors.read()
     return told(reading)

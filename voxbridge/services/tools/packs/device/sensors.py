@@ -38,7 +38,7 @@ _FILE_LIMIT: Final = 256
 _PLAUSIBLE: Final = (-60.0, 200.0)
 """Degrees Celsius that a sensor may show; others are those of one that is not connected."""
 
-NO_SENSORS: Final = "This device has no sensors that can be read."
+NO_SENSORS: Final = "This device has no temperature or battery sensors that can be read; on a phone, install Termux:API."
 
 
 class Battery(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,8 @@ EXPRESSION_LIMIT: Final = 200
 POWER_LIMIT: Final = 1_000
 DIGITS_LIMIT: Final = 15
 """Decimal places, before or after the point, that a number may be rounded to."""
-FACTORIAL_LIMIT: Final = 170
+FACTORIAL_LIMIT: Final = 166
+"""Largest number whose factorial is within `MAGNITUDE_LIMIT`."""
 MAGNITUDE_LIMIT: Final = 1e300
 WHOLE_LIMIT: Final = 10**15
 """Limit above which a whole number is given as a power of ten."""
@@ -47,6 +48,22 @@ def calculate(
         calculate two to the power of ten
         what's 365 minus 78
         work out half of eleven hundred
+        six eggs at forty cents each make how much
+        I had 80 dollars and spent 35 what is left
+        share 120 euros among five people
+        a quarter of sixty eight
+        how much is 18% of 200
+        what's 5% of 60
+        17 + 23
+        what is 31 times 16
+        9 x 7 - 4
+        seven times eight
+        fifteen plus thirty nine
+        take nineteen from fifty
+        what would a tip of ten percent on 64 be
+        subtract eighteen from ninety one
+        how much do three tickets at fourteen fifty cost altogether
+        the sum of forty four and sixty seven
     """
     value, normal = evaluate(expression)
     text = spoken(value)
@@ -65,7 +82,7 @@ def evaluate(expression: str) -> tuple[int | float, str]:
     except ZeroDivisionError:
         raise _refused(expression, "it divides by zero") from None
     except (OverflowError, MemoryError):
-        raise _refused(expression, "its result is too large") from None
+        raise _refused(expression, f"its result is too large; {MAGNITUDE_LIMIT:g} is the most", MAGNITUDE_LIMIT) from None
     except (simpleeval.InvalidExpression, SyntaxError, ValueError, TypeError, RecursionError) as error:
         raise _refused(expression, "use figures and + - * / ** ( ), or words such as 15 percent of 80") from error
 
@@ -105,8 +122,9 @@ def _check_constants(expression: str) -> None:
             raise _refused(expression, "only figures can be worked with")
 
 
-def _refused(expression: str, why: str) -> VoxbridgeError:
-    return VoxbridgeError(Code.INVALID_ARGUMENT, f"calculate: {expression[:60]!r} cannot be worked out: {why}.", field="expression")
+def _refused(expression: str, why: str, limit: float | None = None) -> VoxbridgeError:
+    message = f"calculate: {expression[:60]!r} cannot be worked out: {why}."
+    return VoxbridgeError(Code.INVALID_ARGUMENT, message, field="expression", limit=limit)
 
 
 def _bounded(run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -120,7 +138,9 @@ def _bounded(run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _power(base: float, exponent: float) -> Any:
-    if abs(exponent) > POWER_LIMIT or (abs(base) > 1 and exponent * math.log10(abs(base)) > 300):
+    if abs(exponent) > POWER_LIMIT:
+        raise _refused(f"{base:g}**{exponent:g}", f"the exponent is too large; {POWER_LIMIT:,} is the most", POWER_LIMIT)
+    if abs(base) > 1 and exponent * math.log10(abs(base)) > 300:
         raise OverflowError
     value = base**exponent
     if isinstance(value, complex):
@@ -130,13 +150,19 @@ def _power(base: float, exponent: float) -> Any:
 
 def _factorial(number: float) -> int:
     if number != int(number) or not 0 <= number <= FACTORIAL_LIMIT:
-        raise OverflowError
+        raise _refused(
+            f"factorial({number:g})", f"it takes whole numbers from 0 to {FACTORIAL_LIMIT}, and others are too large", FACTORIAL_LIMIT
+        )
     return math.factorial(int(number))
 
 
 def _round(number: float, digits: float = 0) -> int | float:
     if digits != int(digits) or abs(digits) > DIGITS_LIMIT:
-        raise OverflowError
+        raise _refused(
+            f"round({number:g}, {digits:g})",
+            f"it takes whole numbers of places, and those beyond {DIGITS_LIMIT} are too large",
+            DIGITS_LIMIT,
+        )
     return round(number, int(digits))
 
 

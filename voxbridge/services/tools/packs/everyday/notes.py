@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core.inputs import Reversible
 from voxbridge.services.tools.registry import function
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.tools import NoteRemembered
@@ -27,12 +29,15 @@ _EMPTY_WORDS: Final = frozenset(
 _ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 
 
-@function(
-    idempotent=True,
-)
+async def _forget(given: Mapping[str, Any], ctx: Context) -> str:
+    await ctx.notes.forget(ctx.account, given["note_id"], ts=ctx.now)
+    return "I forgot the note."
+
+
+@function(idempotent=True, undo=_forget)
 async def remember(
     note: Annotated[str, Meta(min_length=1, max_length=NOTE_LIMIT, examples=["The spare key is under the mat."])], ctx: Context
-) -> dict[str, Any]:
+) -> Reversible:
     """Keep a note about what the user tells you to remember.
 
     Args:
@@ -47,6 +52,21 @@ async def remember(
         save this for later the wifi is called meadow
         write down that Tom owes me twenty euros
         my locker number is 312 please remember it
+        please keep it in mind I take my coffee black
+        write it down the door sticks
+        my shoe size is 43 note that
+        for later my flight leaves at ten
+        the ladder is in the shed keep that for me
+        put it in your notes that the boiler is serviced in March
+        I want you to remember Lisa likes lilies
+        memorize this the door code is 4 7 1 1
+        bear in mind that I don't eat fish
+        jot this down the parcel is at the neighbour's
+        make yourself a note my dentist is called Weber
+        you should know that my son was born in May
+        remember for me that the warranty runs until June
+        keep a note of it my size is medium
+        add to your notes that Eva prefers tea
     """
     text = " ".join(note.split())
     if not text:
@@ -54,7 +74,7 @@ async def remember(
     note_id = f"{ctx.sid}.{ctx.call_id}"
     await ctx.emit(NoteRemembered(note_id=note_id, account=ctx.account, text=text))
     await ctx.notes.add(ctx.account, Note(note_id=note_id, text=text, ts=ctx.now))
-    return {"note": text, "spoken": "I'll remember that."}
+    return Reversible(result={"note": text, "spoken": "I'll remember that."}, undo={"note_id": note_id})
 
 
 @function(
@@ -73,8 +93,23 @@ async def recall(query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["sp
         when does the plumber come did I say
         what do you know about my bike
         look in my notes for the meeting
+        where is the box with the winter clothes
+        where are my old tax papers
         who owes me money
         which notes do you have
+        what's my locker number
+        where are my spare glasses
+        where is the ladder again
+        what time does my flight leave did I mention it
+        tell me what I told you about Paul
+        what am I allergic to
+        have I ever told you my shoe size
+        which seat did I say I like
+        what was the door code again
+        when was my son born do you still know it
+        did I tell you who has the spare key
+        have you got a note about the boiler
+        who likes lilies
     """
     found = await asyncio.to_thread(rank, query, await ctx.notes.of(ctx.account))  # ranking a thousand notes takes a third of a second
     texts = [note.text for note in found]

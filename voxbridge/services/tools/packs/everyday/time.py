@@ -32,6 +32,20 @@ def current_time(place: Annotated[str, Meta(min_length=1, max_length=100, exampl
         what's the local time for Toronto
         what's today's date in London
         and in Oslo
+        has it got dark in Cairo by now
+        I want to ring my aunt in Denver what hour is it there
+        would I wake somebody in Melbourne now
+        which day do they have in Samoa
+        can you check the clock for Nairobi
+        Brussels time please
+        are the shops still open in Warsaw at this hour
+        what's the hour over in Buenos Aires
+        give me the current date in Manila
+        is it evening yet in Vancouver
+        the time in Zurich if you would
+        clock time for Lagos
+        do they still sleep in Honolulu
+        is it Sunday yet in Tokyo
     """
     found, others = places().find(place)
     return told(found, others, ctx.now)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from msgspec import Meta
 
+from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Alarm
 from voxbridge.services.tools.registry import function
 
 DAY_S = 86_400
 
 
+async def _stop(given: Mapping[str, Any], ctx: Context) -> str:
+    await ctx.cancel_task(given["task_id"], given["sid"])
+    return "I stopped the timer."
+
+
 @function(
     kind="async",
     timeout_s=5,
     idempotent=True,
+    outlives=True,
+    undo=_stop,
 )
 async def set_timer(
     seconds: Annotated[int, Meta(ge=1, le=DAY_S, examples=[300])], label: Annotated[str, Meta(max_length=80)] = ""
@@ -35,6 +44,19 @@ async def set_timer(
         remind me in twenty minutes to stretch
         put the pasta on for eight minutes
         give me forty five seconds
+        ring in five minutes
+        let me know when twenty minutes are over
+        the rice needs twelve minutes
+        an alarm in two hours please
+        the cake comes out in forty minutes tell me then
+        one minute from now
+        count down from ninety seconds
+        ten minutes on the clock please
+        tell me as soon as twenty minutes have passed
+        start counting five minutes for the eggs
+        ring in an hour
+        I need an alarm in forty minutes
+        nap timer twenty five minutes
     """
     name = label.strip().removesuffix("timer").removesuffix("Timer").strip()
     length = duration(seconds)

@@ -39,6 +39,12 @@ async def search_playbooks(
         what are the steps when the disk is full
         search the playbooks for incident response
         what is our process for a new release
+        is there a written procedure for a data leak
+        what should we do by the book when a customer complains
+        any playbook on hiring
+        which steps do we follow for a rollback
+        how are we supposed to restore the database
+        check the runbooks for certificate renewal
     """
     found = await asyncio.to_thread(library(ctx.playbooks_dir).search, query, SECTIONS)
     if not found:

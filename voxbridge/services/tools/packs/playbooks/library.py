@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from voxbridge.services.tools.packs.playbooks.ranking import Ranking
-from voxbridge.services.tools.packs.playbooks.sections import Section, sections
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.sections import Section, sections
 from voxbridge.shared.workspace import Place, Workspace
 
 FILES_LIMIT: Final = 500

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core.inputs import Reversible
 from voxbridge.services.tools.registry import function
 from voxbridge.shared import projects
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.workspace import Place
 
 DESCRIPTION_LIMIT: Final = 500
 SHOWN: Final = 20
@@ -19,12 +22,19 @@ SHOWN: Final = 20
 SPOKEN: Final = 5
 
 
-@function(effect="write", timeout_s=10)
+async def _remove(given: Mapping[str, Any], ctx: Context) -> str:
+    project = projects.Project(name=given["name"], description=given["description"], created=given["created"])
+    folder = Place(ctx.workspace.roots[0], (given["folder"],), "folder")
+    await asyncio.to_thread(projects.remove, ctx.workspace, project, folder)
+    return f"I removed the project {project.name}."
+
+
+@function(effect="write", timeout_s=10, undo=_remove)
 async def create_project(
     name: Annotated[str, Meta(min_length=1, max_length=projects.NAME_LIMIT, examples=["My Shop"])],
     ctx: Context,
     description: Annotated[str, Meta(max_length=DESCRIPTION_LIMIT)] = "",
-) -> dict[str, Any]:
+) -> Reversible:
     """Create a project: a folder in the workspace.
 
     Args:
@@ -40,18 +50,27 @@ async def create_project(
         open up a new workspace folder for invoices
         new project please call it alpha
         let us kick off a project about recipes
+        I need a new project called compass
+        set me up a project folder for the wedding
+        make another project with the name sparrow
+        add a project orchard
+        begin the project winter sale
+        open a project named garden
+        set up a folder for the project orion
     """
     if not description.replace("\n", " ").isprintable():
         message = "The description has characters that cannot be shown. Say it in plain words."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="description")
     project = projects.Project(name=name.strip(), description=" ".join(description.split()), created=ctx.now)
     made = await asyncio.to_thread(projects.create, ctx.workspace, project)
-    return {
+    result = {
         "name": project.name,
         "folder": made.folder.name,
         "path": str(made.folder.path),
         "spoken": f"The project {project.name} is created.",
     }
+    given = {"folder": made.folder.name, "name": project.name, "description": project.description, "created": project.created}
+    return Reversible(result=result, undo=given)
 
 
 @function(effect="read", timeout_s=10)
@@ -66,6 +85,12 @@ async def list_projects(ctx: Context) -> dict[str, Any]:
         how many projects exist by now
         what am I working on
         tell me the names of my projects
+        what projects have I got
+        which projects are in the workspace
+        list everything that I have started
+        which projects are in my workspace
+        give me the names of my projects
+        how many projects do we have
     """
     found = await asyncio.to_thread(projects.every, ctx.workspace)
     shown = [{"name": one.project.name, "folder": one.folder.name, "description": one.project.description[:120]} for one in found[:SHOWN]]

@@ -53,9 +53,12 @@ def _ruff(command: str, *arguments: str, code: str) -> subprocess.CompletedProce
 
     line = [find_ruff_bin(), command, "--isolated", "--no-cache", *arguments]
     try:
-        return subprocess.run(
+        done = subprocess.run(
             line, input=code.encode(), capture_output=True, timeout=PROCESS_S, cwd="/", env={"RAYON_NUM_THREADS": "1"}, check=False
         )
     except subprocess.TimeoutExpired as error:
         message = f"The code could not be looked through within {PROCESS_S:g} s."
         raise VoxbridgeError(Code.TIMED_OUT, message, limit=PROCESS_S) from error
+    if done.returncode < 0:  # ended by a signal: its parser calls itself for each level, until the stack is full
+        raise refused("The code nests too deeply to be looked through. Give a flatter part of it.", "code")
+    return done

@@ -57,7 +57,7 @@ def query(sql: str, text: str, form: Form = "csv") -> dict[str, Any]:
             try:
                 database.execute(_LOADED[form], [str(path)])
             except duckdb.Error as error:
-                raise refused(f"The table cannot be read: {_first_line(error)}", "table") from error
+                raise refused(f"The table cannot be read: {_first_line(error)}.", "table") from error
             for setting in _LOCKED:
                 database.execute(f"SET {setting}")
             return _selected(database, sql)
@@ -80,7 +80,7 @@ def _selected(database: Any, sql: str) -> dict[str, Any]:
     except duckdb.OutOfMemoryException as error:
         raise VoxbridgeError(Code.TOO_LARGE, f"The query needs more than {MEMORY} of memory.", limit=MEMORY) from error
     except (duckdb.Error, RecursionError, ValueError, OverflowError) as error:
-        raise refused(f"The query cannot be run: {_first_line(error)}", "sql") from error
+        raise refused(f"The query cannot be run: {_first_line(error)}.", "sql") from error
     if len(columns) > COLUMNS_LIMIT:
         raise refused(f"A query gives at most {COLUMNS_LIMIT} columns, and this gives {len(columns)}. Name those you need.", "sql")
     more = len(rows) > ROWS_LIMIT

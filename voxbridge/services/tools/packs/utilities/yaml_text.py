@@ -26,7 +26,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library is untyped
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         super().flatten_mapping(node)
         if len(node.value) > NODE_LIMIT:
-            raise refused("Its merge keys repeat too much; write it out.")
+            raise refused(f"Its merge keys make more than {NODE_LIMIT:,} entries; write it out.")
 
     def construct_integer(self, node: yaml.Node) -> int | float:
         text = str(self.construct_scalar(node))

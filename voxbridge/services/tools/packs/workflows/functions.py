@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.registry import function
+from voxbridge.services.tools.registry import Local, function
 from voxbridge.services.tools.runs import dry_run as dry
 from voxbridge.services.tools.runs import spoken
 from voxbridge.services.tools.runs.document import Document, macro_id
@@ -29,6 +29,9 @@ async def list_workflows(ctx: Context) -> dict[str, Any]:
         show me the available workflows
         do we have a workflow for that
         what automations are set up
+        what workflows exist
+        are there any workflows
+        which workflow could I run
     """
     workflows = await ctx.documents("workflow")
     shown = [_view(one) for one in workflows.values()]
@@ -36,11 +39,11 @@ async def list_workflows(ctx: Context) -> dict[str, Any]:
     return {"count": len(shown), "workflows": shown[:SHOWN_LIMIT], "spoken": said}
 
 
-@function(kind="async", timeout_s=60)
+@function(kind="async", timeout_s=60, outlives=True)
 async def run_workflow(
     ctx: Context,
     name: Annotated[str, Meta(min_length=1, max_length=64, examples=["focus block"])],
-    inputs: dict[str, Any] = {},  # noqa: B006 - never changed
+    inputs: Annotated[dict[str, Any], Local(None)] = {},  # noqa: B006 - never changed
     dry_run: bool = False,
 ) -> dict[str, Any]:
     """Run a workflow of this installation.
@@ -57,6 +60,16 @@ async def run_workflow(
         execute the release process
         launch the nightly workflow
         go through the checklist workflow
+        run the weekly report workflow
+        start the workflow called cleanup
+        get the nightly backup process going
+        please launch onboarding
+        begin the month end workflow
+        trigger the release
+        start the workflow called release
+        please run the report workflow
+        let the cleanup workflow go
+        set the backup workflow off
     """
     # A run is begun by the executor and steps through its own calls (`core/runs.py`); only a dry run reaches this.
     workflows = await ctx.documents("workflow")

@@ -51,21 +51,33 @@ def voice_started(t: Transition, audio_ms: int) -> None:
     t.cancel_timers("endpoint")
     utterance = t.utterance
     if utterance is None:
-        if not reopening.withdraw(t):
+        spares = _spares(t)
+        if not spares and not reopening.withdraw(t):
             turns.cancel_reply(t, "barge_in")
-        utterance = Utterance(from_ms=audio_ms)
+        utterance = Utterance(from_ms=audio_ms, spares=spares)
         t.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
     else:
         t.cancel(utterance.final_effect, utterance.turn_effect)
         utterance = replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0)
     t.state.utterance = utterance
-    t.set_timer("partial", PARTIAL_MS)
+    _transcribe_later(t, utterance)
+
+
+def _spares(t: Transition) -> bool:
+    """Tell whether the agent, which is heard, goes on speaking until the user has said as many words as its client asks for."""
+    return t.settings.options.barge_in_words > 0 and t.reply is not None and t.reply.playback.sent is not None
+
+
+def _transcribe_later(t: Transition, utterance: Utterance) -> None:
+    """Have what was said so far transcribed in a moment, if anybody wants to know it."""
+    if t.settings.options.interim or utterance.spares:
+        t.set_timer("partial", PARTIAL_MS)
 
 
 def voice_stopped(t: Transition, audio_ms: int, silence_ms: int, *, complete: bool = False) -> None:
     """Handle a pause in speech: transcribe what was said, and decide meanwhile whether the user has finished."""
     utterance = t.utterance
-    if utterance is None or utterance.to_ms is not None:
+    if utterance is None or utterance.to_ms is not None or (t.settings.options.push_to_talk and not complete):
         return
     t.cancel(utterance.partial_effect)
     t.cancel_timers("partial")
@@ -103,7 +115,7 @@ def hear_again(t: Transition) -> None:
     utterance = replace(utterance, partial_effect=None, final_effect=None, turn_effect=None)
     t.state.utterance = _understand(t, utterance, judge=judge)
     if utterance.to_ms is None:
-        t.set_timer("partial", PARTIAL_MS)
+        _transcribe_later(t, utterance)
 
 
 def lose(t: Transition) -> None:
@@ -137,8 +149,8 @@ def effect_failed(t: Transition, input: inputs.EffectFailed) -> None:
         t.state.utterance = replace(utterance, turn_effect=None)
         t.set_timer("endpoint", BLIND_PATIENCE_MS)
     elif input.effect == utterance.partial_effect:
-        t.state.utterance = replace(utterance, partial_effect=None)
-        t.set_timer("partial", PARTIAL_MS)
+        t.state.utterance = utterance = replace(utterance, partial_effect=None)
+        _transcribe_later(t, utterance)
 
 
 def try_again(t: Transition) -> None:
@@ -194,8 +206,8 @@ def transcribed(t: Transition, input: inputs.Transcribed) -> None:
     if utterance is None:
         return
     if input.effect == utterance.partial_effect:
-        t.state.utterance = replace(utterance, partial_effect=None)
-        t.set_timer("partial", PARTIAL_MS)
+        t.state.utterance = utterance = replace(utterance, partial_effect=None)
+        _transcribe_later(t, utterance)
     elif input.effect == utterance.final_effect:
         stamps = replace(utterance.stamps, stt_final=t.now)
         t.state.utterance = replace(
@@ -205,7 +217,16 @@ def transcribed(t: Transition, input: inputs.Transcribed) -> None:
         return
     if input.text:
         t.tell(PartialTranscript("user", input.text, turn=reopening.turn(t)))
+    _stop_agent(t, input.text)
     _utterance_ready(t)
+
+
+def _stop_agent(t: Transition, text: str) -> None:
+    """Stop the agent that was spared, once the user has said enough words."""
+    utterance = t.utterance
+    if utterance is not None and utterance.spares and len(text.split()) >= t.settings.options.barge_in_words:
+        t.state.utterance = replace(utterance, spares=False)
+        turns.cancel_reply(t, "barge_in")
 
 
 def partial_due(t: Transition) -> None:
@@ -222,6 +243,9 @@ def _utterance_ready(t: Transition) -> None:
         return
     t.state.utterance = None
     t.cancel_timers("endpoint", "partial")
+    if utterance.spares and t.reply is not None:
+        t.tell(PartialTranscript("user", "", turn=reopening.turn(t)))  # too few words: the agent has gone on
+        return
     if not utterance.text.strip():
         if not reopening.answer_after_all(t):
             turns.no_words(t)

@@ -98,6 +98,7 @@ def tool_requested(t: Transition, input: inputs.ToolRequested) -> None:
 
 def completed(t: Transition, input: inputs.Completed) -> None:
     """Handle the end of a completion: after calls the model goes on with their results, otherwise the reply has all its text."""
+    t.counters.tokens += input.input_tokens + input.output_tokens
     reply = _of(t, input.effect)
     if reply is None:
         return
@@ -125,7 +126,9 @@ def speak(t: Transition) -> None:
     pieces, rest = segmenter.cut(text, first=not playout.has_words(reply.pieces))
     if reply.closed or reply.round.uses:
         pieces, rest = [*pieces, rest.strip()], ""
-    spoken = [piece for piece in map(segmenter.written, pieces) if piece]
+    # A program reads what a child says: marks that nobody could hear, such as those of sources, stay in it.
+    child = t.state.request is not None and t.state.request.child is not None
+    spoken = [piece for piece in (pieces if child else map(segmenter.written, pieces)) if piece.strip()]
     stamps = reply.stamps
     if spoken and stamps.first_sentence is None:
         stamps = replace(stamps, first_sentence=t.now)
@@ -159,6 +162,8 @@ def _spoken(t: Transition, reply: Reply, piece: Piece) -> out.Synthesize:
         text=piece.text,
         voice=voice,
         language=t.team.agent.language,
+        speed=t.settings.options.speed,
+        cleaned=t.settings.options.cleaner,
         provider=tts.provider,
         model=tts.model,
     )

@@ -63,6 +63,11 @@ def remember_more(t: Transition, text: str) -> None:
     t.conversation.history = (*before, replace(last, text=f"{last.text} {text}"))
 
 
+def last_words(t: Transition) -> str:
+    """Return the last message of the history."""
+    return t.conversation.history[-1].text
+
+
 def remember_note(t: Transition, text: str) -> None:
     """Put a note for the agent into the history, as a message of the user."""
     t.conversation.asked += 1

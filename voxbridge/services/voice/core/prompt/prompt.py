@@ -6,14 +6,15 @@ The instructions come first and never change within a session, so that an endpoi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.prompt import token_estimate
 from voxbridge.services.voice.core.state import NOTHING, Earlier
 from voxbridge.shared.agents.model import Agent, identity
+from voxbridge.shared.agents.notes import note
+from voxbridge.shared.language.conversation import Message
 
 PERSONA: Final = (
     "You are a friendly voice assistant who also tells stories. You are heard, not read: answer in one or two short spoken sentences, "
@@ -55,9 +56,19 @@ MANNER: Final = "You are heard, not read: answer in one or two short spoken sent
 SUMMARY_CHARACTERS: Final = 2_000
 """Characters of conversation told to a model over a connection that knows the rest."""
 
-BEFORE: Final = "(Note: This was said before, shortened:\n{}\nFrom here on it is word for word.)\n\n{}"
+BEFORE: Final = note("This was said before, shortened:\n{}\nFrom here on it is word for word.") + "\n\n{}"
 _GAP: Final = "…"
 _SPEAKERS: Final = {"user": "User", "assistant": "You"}
+
+
+class Aside(NamedTuple):
+    """A text for the model that nobody said, in front of the message of the history with this index."""
+
+    text: str = ""
+    before: int = 0
+
+
+_NO_ASIDE: Final = Aside()
 
 
 def instructions(custom: str, agent: Agent | None = None) -> str:
@@ -139,13 +150,20 @@ def is_cut(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlie
     return bool(earlier.text) or any(one.role == "user" for one in history[: begins(history, limit=limit, earlier=earlier)])
 
 
-def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING) -> tuple[Message, ...]:
+def window(
+    system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING, aside: Aside = _NO_ASIDE
+) -> tuple[Message, ...]:
     """Return the system prompt and the newest whole turns that fit. The last turn is always included, shortened if necessary. The first
-    message holds a summary of what was said before, if anything was. Consecutive messages of a speaker are merged, up to a call."""
+    message holds a summary of what was said before, if anything was. Consecutive messages of a speaker are merged, up to a call and on
+    either side of the aside, which is a message of its own."""
     start = begins(history, limit=limit, earlier=earlier)
     recent: list[Message] = [Message(role="system", text=system)]
-    for message in history[start:]:
-        if message.role == recent[-1].role and message.role in _SPEAKERS and not recent[-1].uses:
+    place = 0
+    for index, message in enumerate(history[start:], start):
+        if aside.text and not place and index >= aside.before:
+            place = len(recent)
+            recent.append(message)
+        elif message.role == recent[-1].role and message.role in _SPEAKERS and not recent[-1].uses:
             text = " ".join(filter(None, [recent[-1].text, message.text]))
             recent[-1] = Message(role=message.role, text=text, uses=message.uses)
         else:
@@ -153,7 +171,11 @@ def window(system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARA
     if len(recent) > 1 and is_cut(history, limit=limit, earlier=earlier):
         room = limit // SUMMARY_SHARE - len(BEFORE)
         recent[1] = Message(role="user", text=BEFORE.format(shortened([earlier.text, *_lines(history[:start])], room), recent[1].text))
-    return (recent[0], *_fitted(recent[1:], limit + limit // SURPLUS))
+    fitted = _fitted(recent[1:], limit + limit // SURPLUS - token_estimate.size(aside.text))
+    if not aside.text:
+        return (recent[0], *fitted)
+    place = place or len(recent)
+    return (recent[0], *fitted[: place - 1], Message(role="user", text=aside.text), *fitted[place - 1 :])
 
 
 def _fitted(messages: Sequence[Message], limit: int) -> Sequence[Message]:

@@ -20,6 +20,7 @@ from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.core.state import (
     Closed,
     Note,
+    Notice,
     Opening,
     Outage,
     Ready,
@@ -110,7 +111,7 @@ def connect(t: Transition, *, delay_ms: int = 0) -> None:
     t.cancel_timers(LEAVE)
     limit, said, earlier = prompt.room(state.team.agent), state.conversation.history, state.conversation.earlier
     instructions = state.team.instructions
-    history = prompt.window(instructions, said, limit=limit, earlier=earlier)[1:]
+    history = prompt.window(instructions, said, limit=limit, earlier=earlier)[1:]  # of the screen it is told once it listens
     resumes: Resumes
     handle = realtime.resumption.handle if _is_good(t, realtime) else ""
     if handle:
@@ -298,7 +299,10 @@ def put_back_notice(t: Transition) -> None:
     """Put an announcement that the model has not begun back into the queue."""
     realtime = t.realtime
     if realtime.owed.announcement:
-        t.pending.notices = (realtime.owed.announcement, *t.pending.notices)[: turns.NOTICES_LIMIT]
+        text = realtime.owed.announcement
+        notice = next((one for one in t.pending.told if one.text == text), Notice(text))
+        t.pending.told = tuple(one for one in t.pending.told if one != notice)
+        t.pending.notices = (notice, *t.pending.notices)[: turns.NOTICES_LIMIT]
     t.owed = replace(t.owed, announcement=None)
 
 

@@ -195,6 +195,7 @@ def model_turn_done(t: Transition, input: provider_events.ModelTurnDone) -> None
 
 def count(t: Transition, input: provider_events.ModelTurnDone | provider_events.TokensCounted) -> None:
     """Add tokens, which count for the next turn that is completed."""
+    t.counters.tokens += input.input_tokens + input.output_tokens
     t.conversation.uncounted = usage.added(t.conversation.uncounted, usage.counted(t.state, input.input_tokens, input.output_tokens))
 
 

@@ -9,6 +9,7 @@ from voxbridge.services.voice.core.state.client import Mark as Mark
 from voxbridge.services.voice.core.state.conversation import NOTHING as NOTHING
 from voxbridge.services.voice.core.state.conversation import Conversation as Conversation
 from voxbridge.services.voice.core.state.conversation import Earlier as Earlier
+from voxbridge.services.voice.core.state.conversation import Screen as Screen
 from voxbridge.services.voice.core.state.realtime import Closed as Closed
 from voxbridge.services.voice.core.state.realtime import Hearing as Hearing
 from voxbridge.services.voice.core.state.realtime import Link as Link
@@ -24,6 +25,7 @@ from voxbridge.services.voice.core.state.realtime import Resumes as Resumes
 from voxbridge.services.voice.core.state.realtime import Resumption as Resumption
 from voxbridge.services.voice.core.state.realtime import ToolCalls as ToolCalls
 from voxbridge.services.voice.core.state.reply import Call as Call
+from voxbridge.services.voice.core.state.reply import Order as Order
 from voxbridge.services.voice.core.state.reply import Piece as Piece
 from voxbridge.services.voice.core.state.reply import Playback as Playback
 from voxbridge.services.voice.core.state.reply import Reply as Reply
@@ -34,6 +36,7 @@ from voxbridge.services.voice.core.state.reply import Synthesis as Synthesis
 from voxbridge.services.voice.core.state.session import Counters as Counters
 from voxbridge.services.voice.core.state.session import Display as Display
 from voxbridge.services.voice.core.state.session import Late as Late
+from voxbridge.services.voice.core.state.session import Notice as Notice
 from voxbridge.services.voice.core.state.session import Ownership as Ownership
 from voxbridge.services.voice.core.state.session import Pending as Pending
 from voxbridge.services.voice.core.state.session import Question as Question

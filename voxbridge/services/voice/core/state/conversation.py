@@ -6,8 +6,10 @@ from typing import Final
 
 import msgspec
 
-from voxbridge.services.voice.core.outputs import Message
+from voxbridge.shared.awareness import view
+from voxbridge.shared.awareness.view import View
 from voxbridge.shared.events.voice import Usage
+from voxbridge.shared.language.conversation import Message
 
 
 class Earlier(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,12 +22,29 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING: Final = Earlier()
 
 
+class Screen(msgspec.Struct, frozen=True, kw_only=True):
+    """Knowledge of the user's screen, and the part of it that the models of this session are told."""
+
+    known: View = view.NOTHING
+    told: View = view.NOTHING
+    told_at: int = 0
+    """Time at which it was told last, µs; 0 if it never was."""
+
+    text: str = ""
+    """Part of the prompt, as it was told."""
+
+    remembered: int = 0
+    """Number of messages that had ever come into the history then: the part stands behind them."""
+
+
 class Conversation(msgspec.Struct, kw_only=True):
     """The history for the next model."""
 
     history: tuple[Message, ...] = ()
     earlier: Earlier = NOTHING
     """Summary of what was said before `history` begins."""
+
+    screen: Screen = Screen()
 
     remembered: int = 0
     """Number of messages ever put into the history."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from voxbridge.services.voice.core.outputs import ToolUse
 from voxbridge.shared.events.voice import Usage
+from voxbridge.shared.language.conversation import ToolUse
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +42,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     browser: bool = False
 
 
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a function that the user's plain words make: a macro is run, a tour is started or steered."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
 class Round(msgspec.Struct, frozen=True, kw_only=True):
     """One round of the language model for a reply: what it writes until it ends, or calls functions whose results it is given next."""
 
@@ -53,6 +60,9 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
     plain: bool = False
     """True if the model was asked once more, without functions."""
+
+    order: Order | None = None
+    """Call that the user's own words make in this round, without a model; its result is said as it is."""
 
     calls: tuple[Call, ...] = ()
     uses: tuple[ToolUse, ...] = ()

@@ -12,8 +12,9 @@ from voxbridge.services.voice.core.state.conversation import Conversation
 from voxbridge.services.voice.core.state.realtime import RealtimeState
 from voxbridge.services.voice.core.state.speech import Speech, Utterance
 from voxbridge.services.voice.core.state.team import Team
-from voxbridge.shared.events.gateway import SessionRequested
+from voxbridge.shared.events.gateway import SessionOptions, SessionRequested
 from voxbridge.shared.events.voice import Failure, ToolCalled
+from voxbridge.shared.macros.triggers import Match
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +42,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recorded: bool = False
     """True if its audio is recorded."""
 
+    options: SessionOptions = SessionOptions()
+    """Choices of the client."""
+
     @property
     def owns_up(self) -> bool:
         """True if the installation's own voice apologises for a realtime model."""
@@ -62,13 +66,23 @@ class Counters(msgspec.Struct, kw_only=True):
     generation: int = 0
     effects: int = 0
     calls: int = 0
+    tokens: int = 0
+    """Tokens that models took so far, read and written. Journals of the first releases count those of cascades alone."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for approval that the user has to answer; see `consent`."""
+    """A question that the user has to answer; see `consent`."""
 
     id: str
+    """Id of the approval, or of the run that asks."""
+
     text: str
+    kind: Literal["approval", "answer", "choice", "step", "macro"] = "approval"
+    """Approval of a call, text for a step of a run, choice how a run goes on, whether its next step may begin, or whether `macro` was
+    meant."""
+
+    step: str = ""
+    macro: Match | None = None
     heard_at: int = 0
     """Time at which it was heard to its end, µs; 0 while it was not, or when the agent has said something else since."""
 
@@ -77,14 +91,32 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """True if it is to be asked once more."""
 
 
+class Notice(msgspec.Struct, frozen=True):
+    """Text that the agent is to say when no one is speaking; `task`: the task that outlives the session and whose end it tells. `greeting`:
+    it begins the session."""
+
+    text: str
+    task: str = ""
+    greeting: bool = False
+
+
 class Pending(msgspec.Struct, kw_only=True):
     """Open work of the session, and names that it must recognise when they come again."""
 
     open: tuple[int, ...] = ()
     """Turns that are not over."""
 
-    notices: tuple[str, ...] = ()
-    """Texts that the agent is to say when no one is speaking."""
+    notices: tuple[Notice, ...] = ()
+    """Notices that the agent is to say when no one is speaking."""
+
+    unheard: tuple[str, ...] = ()
+    """Tasks of the account that ended and whose end no session has told, as last heard of."""
+
+    wanted: tuple[str, ...] = ()
+    """Tasks of them that this session asked to tell."""
+
+    told: tuple[Notice, ...] = ()
+    """Notices, said here, of tasks that outlive the session; the newest 64."""
 
     results: tuple[tuple[str, dict[str, Any]], ...] = ()
     """Results of calls of the current round, by call id."""
@@ -99,10 +131,13 @@ class Pending(msgspec.Struct, kw_only=True):
     """Ids of the newest typed texts, to recognise one that is sent again."""
 
     questions: tuple[Question, ...] = ()
-    """Requests for approval that are open."""
+    """Requests for approval, questions of runs and of this session that are open."""
 
     ending: Failure | None = None
     """Error that lost the realtime model for good: the session ends after the apology."""
+
+    touring: bool = False
+    """True while the client's page shows a guided tour: plain words steer it."""
 
     watched: bool = False
     """True while the timer for an answer of the realtime model runs."""
@@ -136,6 +171,12 @@ class Display(msgspec.Struct, kw_only=True):
 
     late: Late | None = None
     """Newest model that was late; ignored once its effect has produced something. See `slow_model`."""
+
+    written: tuple[int, str] = (0, "")
+    """`(turn, text)` of the last reply whose text was told as a whole; see `written`."""
+
+    called: tuple[int, tuple[str, ...]] = (0, ())
+    """`(turn, names)`: functions called in the newest turn that called any."""
 
 
 class State(msgspec.Struct, kw_only=True):

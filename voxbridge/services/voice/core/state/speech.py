@@ -29,6 +29,8 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     """Time since which its transcription fails, µs; 0 if it does not. See `model_retry`."""
 
     stamps: Stamps = Stamps()
+    spares: bool = False
+    """True while the agent goes on speaking, because too few words were said to stop it."""
 
 
 class Speech(msgspec.Struct, kw_only=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import Agent
+from voxbridge.shared.macros.triggers import Spoken
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +49,12 @@ class Team(msgspec.Struct, kw_only=True):
     output: Literal["audio", "text"] = "audio"
     instructions: str = ""
     functions: tuple[Function, ...] = ()
+    macros: tuple[Spoken, ...] = ()
+    """Macros of the account, as they are known now."""
+
+    names: dict[str, dict[str, tuple[str, ...]]] = msgspec.field(default_factory=dict)
+    """Things that there were when the session began, by function and argument."""
+
     handoff: Handoff | None = None
     handed: tuple[str, int] = ("", -1)
     """Agent that handed over to the one that speaks, and the turn of the handoff. In that turn, it must answer and cannot hand back."""

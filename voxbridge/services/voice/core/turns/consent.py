@@ -1,14 +1,14 @@
-"""Approval of a call by voice: the question is asked, and the user's own next words are matched with a plain yes or no. Pure.
+"""Questions that the user answers: approval of a call by a plain yes or no, and the questions of runs. Pure.
 
-No model takes part: what a page, a file or a result says cannot approve anything. A yes counts only as the next thing that the user says
-after the question was heard to its end, with nothing that the agent said in between, while one question alone is open, and for
-`VALID_MS` at most. Anything else has the question asked once more; after that it lapses.
+No model takes part: what a page, a file or a result says cannot approve or answer anything. A yes counts only as the next thing that the
+user says after the question was heard to its end, with nothing that the agent said in between, while one question alone is open, and for
+`VALID_MS` at most. Anything else has the question asked once more; after that it lapses. A run takes as its answer what the user says next,
+or how it is to go on.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,6 +16,8 @@ from voxbridge.services.voice.core.state import Question
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.events import tools
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.macros.answers import cancels, choice_of, plain, step_choice_of
+from voxbridge.shared.macros.triggers import Match
 from voxbridge.shared.step.fold import Append
 
 VALID_MS: Final = 60_000
@@ -23,8 +25,22 @@ ASKED_LIMIT: Final = 2
 QUESTIONS_LIMIT: Final = 8
 """Questions that a session keeps; the executor lets the others lapse."""
 
+ANSWER_CHARACTERS: Final = 2_000
+"""Characters of an answer to a run."""
+
+OVERLAP: Final = 0.6
+"""Part of the words of a run's question that a model must have used, so that it counts as asked."""
+
 WORDS_LIMIT: Final = 60
 """Characters of an answer; nobody says a plain yes in more."""
+
+
+_IN_MODE: Final = {"": "{}", "dry_run": "a dry run of {}", "step_by_step": "{} step by step"}
+"""Name of a macro in a mode, in the language that modes are said in."""
+
+_OF_RUNS: Final = ("answer", "choice", "step")
+_DECIDES: Final = {"choice": choice_of, "step": step_choice_of}
+"""Reads the plain answer to a question of a run that has a few; any words answer the others."""
 
 
 class Answers(NamedTuple):
@@ -34,10 +50,12 @@ class Answers(NamedTuple):
     no: frozenset[str]
     granted: str
     refused: str
+    meant: str
+    """Question whether a macro of this name was meant."""
 
 
-def _said(yes: str, no: str, granted: str, refused: str) -> Answers:
-    return Answers(frozenset(yes.split(", ")), frozenset(no.split(", ")), granted, refused)
+def _said(yes: str, no: str, granted: str, refused: str, meant: str) -> Answers:
+    return Answers(frozenset(yes.split(", ")), frozenset(no.split(", ")), granted, refused, meant)
 
 
 _BY_LANGUAGE: Final = {
@@ -48,6 +66,7 @@ _BY_LANGUAGE: Final = {
         "please don't, no don't, leave it, not now, rather not",
         "All right.",
         "All right, I won't.",
+        "Did you mean {}? Please say yes or no.",
     ),
     "de": _said(
         "ja, ja bitte, jawohl, klar, okay, ok, gerne, mach das, mach es, ja mach das, tu es, sicher, natürlich, genau, "
@@ -55,30 +74,35 @@ _BY_LANGUAGE: Final = {
         "nein, nein danke, nee, lass es, lass das, stopp, abbrechen, nicht, lieber nicht, auf keinen fall, mach das nicht",
         "In Ordnung.",
         "In Ordnung, ich lasse es.",
+        "Meinten Sie {}? Bitte sagen Sie ja oder nein.",
     ),
     "fr": _said(
         "oui, oui s'il te plaît, oui s'il vous plaît, ouais, d'accord, ok, vas-y, allez-y, bien sûr, fais-le, faites-le, confirmé",
         "non, non merci, arrête, annule, annulez, surtout pas, pas maintenant, ne le fais pas, laisse tomber",
         "D'accord.",
         "D'accord, je ne le fais pas.",
+        "Vous vouliez dire {} ? Dites oui ou non.",
     ),
     "es": _said(
         "sí, si, sí por favor, claro, vale, de acuerdo, adelante, hazlo, por supuesto, confirmado, ok",
         "no, no gracias, para, cancela, cancélalo, déjalo, mejor no, ahora no, no lo hagas",
         "De acuerdo.",
         "De acuerdo, no lo hago.",
+        "¿Quería decir {}? Diga sí o no.",
     ),
     "it": _said(
         "sì, si, sì grazie, certo, va bene, ok, d'accordo, fallo, procedi, confermato",
         "no, no grazie, fermati, annulla, lascia stare, meglio di no, non farlo, non ora",
         "Va bene.",
         "Va bene, non lo faccio.",
+        "Intendeva {}? Dica sì o no.",
     ),
     "pt": _said(
         "sim, sim por favor, claro, está bem, tudo bem, ok, pode fazer, faz isso, faça isso, confirmado",
         "não, não obrigado, não obrigada, pare, cancela, cancele, deixa, melhor não, agora não, não faça isso",
         "Está bem.",
         "Está bem, não faço.",
+        "Queria dizer {}? Diga sim ou não.",
     ),
 }
 LANGUAGES: Final = tuple(_BY_LANGUAGE)
@@ -91,8 +115,34 @@ def requested(t: Transition, event: tools.ApprovalRequested) -> None:
 
 
 def ended(t: Transition, event: tools.ApprovalEnded) -> None:
-    """Forget a question that is over: it was answered, here or by a click, or lapsed."""
+    """Forget a question that is over: it was answered, here or by a click, or lapsed. One that was not said yet is not said."""
+    over = [one.text for one in t.pending.questions if one.id == event.approval_id]
+    t.pending.notices = tuple(one for one in t.pending.notices if one.text not in over)
     t.pending.questions = tuple(one for one in t.pending.questions if one.id != event.approval_id)
+
+
+def run_asks(t: Transition, event: tools.RunWaiting) -> None:
+    """Keep the question of a run until the run goes on."""
+    run_goes_on(t, event.run_id)
+    kinds: dict[str, Literal["answer", "choice", "step"]] = {"ask": "answer", "step": "step"}
+    kind = kinds.get(event.reason, "choice")
+    question = Question(id=event.run_id, text=event.question, kind=kind, step=event.step)
+    t.pending.questions = (*t.pending.questions, question)[-QUESTIONS_LIMIT:]
+
+
+def run_goes_on(t: Transition, run_id: str) -> None:
+    """Forget the question of a run that has its answer, or needs none any more; one that was not said yet is not said."""
+    over = [one.text for one in t.pending.questions if one.id == run_id and one.kind in _OF_RUNS]
+    t.pending.questions = tuple(one for one in t.pending.questions if one.id != run_id or one.kind not in _OF_RUNS)
+    t.pending.notices = tuple(one for one in t.pending.notices if one.text not in over)
+
+
+def offers(t: Transition, macro: Match, language: str) -> str:
+    """Keep the question whether a macro was meant; return it."""
+    text = _known(t, language).meant.format(_IN_MODE[macro.mode].format(macro.name))
+    question = Question(id=f"macro-{t.counters.turns}", text=text, kind="macro", macro=macro)
+    t.pending.questions = (*t.pending.questions, question)[-QUESTIONS_LIMIT:]
+    return text
 
 
 def asks(t: Transition, result: dict[str, Any]) -> str:
@@ -105,10 +155,10 @@ def watch(t: Transition) -> None:
     """Note which questions were heard in this step, and which of them the agent has talked over."""
     if not t.pending.questions:
         return
-    for output in t.outputs:
-        if isinstance(output, Append) and isinstance(output.event, ev.AgentSaid) and output.event.text:
+    for output in tuple(t.outputs):
+        if isinstance(output, Append) and isinstance(output.event, ev.AgentSaid):
             said = output.event
-            t.pending.questions = tuple(_heard(t, one, said) for one in t.pending.questions)
+            t.pending.questions = tuple(_heard(t, one, said) for one in t.pending.questions if not _lapses(t, one, said))
 
 
 def again(t: Transition) -> str:
@@ -120,25 +170,46 @@ def again(t: Transition) -> str:
     return due.text
 
 
-def answered(t: Transition, text: str, language: str = "") -> str:
-    """Take what the user said as the answer to the open question. Return what the agent says to that; empty if it was no answer."""
+def answered(t: Transition, text: str, language: str = "") -> str | Match:
+    """Take what the user said as the answer to the open question. Return what the agent says to that, or the macro that was meant; empty if
+    it was no answer."""
     asked = [one for one in t.pending.questions if one.heard_at]
     if not asked:
         return ""
     (question, *others) = asked
-    known = _BY_LANGUAGE.get((language or t.settings.language or "en")[:2].casefold(), _BY_LANGUAGE["en"])
-    words = _plain(text)
-    answer = "approved" if words in known.yes else "denied" if words in known.no else ""
-    if answer and len(t.pending.questions) == 1 and t.now - question.heard_at <= VALID_MS * 1_000:
-        t.append(ev.ApprovalAnswered(approval_id=question.id, answer="approved" if answer == "approved" else "denied", words=text))
-        t.pending.questions = ()
-        return known.granted if answer == "approved" else known.refused
+    if len(t.pending.questions) == 1:
+        settled = _settled(t, question, text, _known(t, language))
+        if settled:
+            t.pending.questions = ()
+            return settled
     for one in (question, *others):
-        if one.asked >= ASKED_LIMIT:
+        if one.asked >= ASKED_LIMIT and one.kind == "approval":
             t.append(ev.ApprovalAnswered(approval_id=one.id, answer="lapsed", words=text[:WORDS_LIMIT]))
-    kept = (one if not one.heard_at else _once_more(one) for one in t.pending.questions)
+    kept = (one if not one.heard_at else _once_more(one) for one in t.pending.questions if one.kind != "macro")
     t.pending.questions = tuple(one for one in kept if one.asked <= ASKED_LIMIT)
     return ""
+
+
+def _settled(t: Transition, question: Question, text: str, known: Answers) -> str | Match:
+    """Settle the only open question, if this is an answer to it."""
+    reads = _DECIDES.get(question.kind)
+    if question.kind == "answer" or (reads is not None and reads(text) is not None):
+        off = cancels(text)
+        t.append(ev.RunAnswered(run_id=question.id, step=question.step, text=text[:ANSWER_CHARACTERS], cancelled=off))
+        return known.refused if off else known.granted
+    words = _plain(text)
+    answer = "approved" if words in known.yes else "denied" if words in known.no else ""
+    if not answer or reads is not None or t.now - question.heard_at > VALID_MS * 1_000:
+        return ""
+    if question.macro is None:
+        t.append(ev.ApprovalAnswered(approval_id=question.id, answer="approved" if answer == "approved" else "denied", words=text))
+    elif answer == "approved":
+        return question.macro
+    return known.granted if answer == "approved" else known.refused
+
+
+def _known(t: Transition, language: str) -> Answers:
+    return _BY_LANGUAGE.get((language or t.settings.language or "en")[:2].casefold(), _BY_LANGUAGE["en"])
 
 
 def _once_more(question: Question) -> Question:
@@ -146,11 +217,36 @@ def _once_more(question: Question) -> Question:
 
 
 def _heard(t: Transition, question: Question, said: ev.AgentSaid) -> Question:
-    if not said.interrupted and _is_question(said.text, question.text, whole=t.state.realtime is None):
+    if said.text and not said.interrupted and _asks(t, said.text, question):
         return replace(question, heard_at=t.now, again=False)
-    if question.heard_at:  # the agent said something else since: a yes might mean that
-        return replace(question, heard_at=0, again=question.asked < ASKED_LIMIT, asked=question.asked + (question.asked < ASKED_LIMIT))
+    cut_off = _cut_off(question, said)
+    if cut_off or (said.text and question.heard_at):  # what the agent said since may be what a yes means
+        due = question.asked < ASKED_LIMIT
+        heard_at = question.heard_at if cut_off and question.kind in _OF_RUNS else 0
+        return replace(question, heard_at=heard_at, again=due, asked=question.asked + due)
     return question
+
+
+def _lapses(t: Transition, question: Question, said: ev.AgentSaid) -> bool:
+    """Let an approval lapse that was cut off when it was asked for the last time: nothing could answer it any more."""
+    if question.kind != "approval" or question.asked < ASKED_LIMIT or not _cut_off(question, said):
+        return False
+    t.append(ev.ApprovalAnswered(approval_id=question.id, answer="lapsed", words=""))
+    return True
+
+
+def _cut_off(question: Question, said: ev.AgentSaid) -> bool:
+    """Tell whether the user spoke before the question was heard to its end. One about a macro is over with any next words."""
+    return said.interrupted and question.kind != "macro" and _is_question(f"{said.text} {said.unheard}", question.text, whole=True)
+
+
+def _asks(t: Transition, said: str, question: Question) -> bool:
+    """Tell whether the agent asked. Any words answer a run, so a model, which may ask other things as well, must have used most of its
+    words."""
+    if t.state.realtime is None or question.kind == "approval":
+        return _is_question(said, question.text, whole=t.state.realtime is None)
+    wanted, found = set(_plain(question.text).split()), set(_plain(said).split())
+    return len(wanted & found) >= OVERLAP * len(wanted)
 
 
 def _is_question(said: str, question: str, *, whole: bool) -> bool:
@@ -159,4 +255,5 @@ def _is_question(said: str, question: str, *, whole: bool) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.findall(r"[\w'-]+", text.casefold().replace("’", "'")))
+    # What is said has no underscores, which a question may have in the names of files.
+    return plain(text.replace("_", " "))

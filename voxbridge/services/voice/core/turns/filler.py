@@ -236,6 +236,7 @@ def _say(t: Transition, text: str, turn: int) -> None:
             text=text,
             voice=voice,
             language=t.team.agent.language,
+            speed=t.settings.options.speed,
             provider=tts.provider,
             model=tts.model,
             whole=True,

@@ -13,6 +13,7 @@ from voxbridge.services.voice.core.state import Handoff, State
 from voxbridge.services.voice.core.transition import WORDS, Transition
 from voxbridge.services.voice.core.turns import rounds
 from voxbridge.shared.agents.model import REASON_LIMIT, SUMMARY_LIMIT
+from voxbridge.shared.agents.notes import note
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
 
@@ -65,8 +66,8 @@ def _start(t: Transition, target: str, *, reason: str = "", summary: str = "", b
     reason, summary = reason[:REASON_LIMIT], summary[:SUMMARY_LIMIT]
     t.append(ev.HandoffStarted(source=source, target=target, reason=reason, summary=summary, by=by))
     said = " ".join(filter(None, [f"Reason: {reason}." if reason else "", f"Summary: {summary}" if summary else ""]))
-    note = f"(Note: {source or 'the agent before you'} has handed this conversation over to you, {target}. {said}".strip() + ")"
-    state.team.handoff = Handoff(source=source, target=target, at=t.now, note=note)
+    told = note(f"{source or 'the agent before you'} has handed this conversation over to you, {target}. {said}".strip())
+    state.team.handoff = Handoff(source=source, target=target, at=t.now, note=told)
     state.team.returned = -1
     if state.realtime is not None and state.realtime.words_due:
         t.set_timer(WORDS, WORDS_MS)

@@ -11,9 +11,14 @@ from typing import Any, Final
 from voxbridge.services.voice.core.state import Call, OpenCall
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.events import voice as ev
 
 QUIET_MS: Final = 600
+MACROS: Final = ("create_macro", "run_macro")
+"""Functions whose calls may do no more than the agent may: the steps of a macro are calls of its author, and of who runs it."""
+
+RUN_TOOL: Final = "run_tool"
 TIMER: Final = "begin:"
 """Beginning of the timers of held calls; the rest is the id of the call."""
 
@@ -31,7 +36,17 @@ def open_call(
     kind = function.kind if function is not None else "server"
     timeout_ms = int((function.timeout_s if function is not None else 30) * 1_000)
     account = t.state.request.account if t.state.request is not None else "local"
-    called = ev.ToolCalled(call_id=call_id, name=name, arguments=arguments, kind=kind, turn=turn, deadline_ms=timeout_ms, account=account)
+    called = ev.ToolCalled(
+        call_id=call_id,
+        name=name,
+        arguments=arguments,
+        kind=kind,
+        turn=turn,
+        deadline_ms=timeout_ms,
+        account=account,
+        allowed=_allowed(t) if name in MACROS else None,
+        unattended=t.state.request is not None and t.state.request.child is not None,
+    )
     quiet_ms = QUIET_MS - (t.now - ended_at) // 1_000 if ended_at else 0
     if quiet_ms > 0 and outlives_its_reply(t, name):
         t.pending.held = (*t.pending.held, called)
@@ -40,6 +55,12 @@ def open_call(
     else:
         t.append(called)
     return call_id, function, timeout_ms
+
+
+def _allowed(t: Transition) -> tuple[str, ...] | None:
+    """Return the names of the functions that the agent may call; None stands for all, which an agent with `RUN_TOOL` reaches."""
+    names = tuple(function.name for function in t.team.functions if function.kind != "browser" and function.name != HANDOFF)
+    return None if t.team.agent.tools is None or RUN_TOOL in names else names
 
 
 def is_held(t: Transition, call_id: str) -> bool:

@@ -61,7 +61,8 @@ def goes_on(t: Transition, text: str, *, stamps: Stamps, **details: Unpack[turns
         return False
     t.append(ev.UserSaid(text=text, turn=before.turn, source="speech", **details, continues=True))
     memory.remember_more(t, text)
-    _ask(t, before, stamps)
+    whole = memory.last_words(t)
+    turns.answer(t, whole, before.turn, stamps, reopens=before.reopens, usage=before.usage, language=details.get("language", ""))
     return True
 
 
@@ -77,7 +78,8 @@ def answer_after_all(t: Transition) -> bool:
         t.speech.reply = replace(reply, reopens=before.reopens, usage=before.usage)
     else:
         asked = before.stamps
-        _ask(t, before, Stamps(speech_ended=asked.speech_ended, end_of_turn=asked.end_of_turn, stt_final=asked.stt_final))
+        stamps = Stamps(speech_ended=asked.speech_ended, end_of_turn=asked.end_of_turn, stt_final=asked.stt_final)
+        turns.begin_reply(t, before.turn, stamps, reopens=before.reopens, usage=before.usage, order=before.round.order)
     return True
 
 
@@ -97,7 +99,3 @@ def turn(t: Transition) -> int:
 def _taken(t: Transition) -> Reply | None:
     before, t.speech.withdrawn = t.speech.withdrawn, None
     return before
-
-
-def _ask(t: Transition, before: Reply, stamps: Stamps) -> None:
-    turns.begin_reply(t, before.turn, stamps, reopens=before.reopens, usage=before.usage)

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from voxbridge.services.voice.core import agents, page_functions
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory, prompt
-from voxbridge.services.voice.core.state import Call, Reply
+from voxbridge.services.voice.core.state import Call, Order, Reply
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import consent, open_calls
+from voxbridge.services.voice.core.turns import consent, open_calls, screen
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.errors import Code
@@ -55,19 +55,32 @@ def _complete(t: Transition) -> None:
     if reply.turn == t.team.handed[1]:
         functions = tuple(function for function in functions if function.name != HANDOFF)
     limit = prompt.room(t.team.agent) >> reply.round.halved
-    messages = prompt.window(t.team.instructions, t.conversation.history, limit=limit, earlier=t.conversation.earlier)
+    messages = prompt.window(
+        t.team.instructions, t.conversation.history, limit=limit, earlier=t.conversation.earlier, aside=screen.aside(t.state)
+    )
     llm = t.team.agent.llm
     model = t.team.model if llm.provider in ("", "local") else llm.model
     shared = agents.shared(t.state)
-    effect = t.start(out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared))
+    background = t.state.request is not None and t.state.request.child is not None
+    asked = out.Complete(provider=llm.provider, model=model, messages=messages, functions=functions, shared=shared, background=background)
+    effect = t.start(asked)
     t.speech.reply = replace(reply, round=replace(reply.round, effect=effect))
     t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
+
+
+def begin_order(t: Transition, order: Order) -> None:
+    """Make the call of the user's own words in the reply that has just begun."""
+    reply = t.current_reply
+    t.speech.reply = replace(reply, round=replace(reply.round, number=1, order=order), closed=False)
+    t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
+    call_function(t, order.name, order.arguments)
 
 
 def new_round(reply: Reply) -> Reply:
     """Return the reply at the beginning of its next round: what it said so far is in the history."""
     return replace(
-        reply, round=replace(reply.round, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="")
+        reply,
+        round=replace(reply.round, uses=(), first_piece=len(reply.pieces), before="", part="", written="", known="", again="", order=None),
     )
 
 
@@ -163,7 +176,8 @@ def _question(t: Transition, reply: Reply) -> str:
 def reply_in_result(t: Transition, reply: Reply) -> str:
     """Return the `spoken` text of the round's only result, if the session says it instead of asking the model again; else empty."""
     results = dict(t.pending.results)
-    if not t.settings.speak_results or len(reply.round.uses) != 1:
+    if not (t.settings.speak_results or reply.round.order is not None) or len(reply.round.uses) != 1:
         return ""
-    spoken = results.get(reply.round.uses[0].call_id, {}).get("spoken")
+    result = results.get(reply.round.uses[0].call_id, {})
+    spoken = result.get("spoken") or (result.get("error") if reply.round.order is not None else "")
     return spoken if isinstance(spoken, str) else ""

@@ -12,9 +12,19 @@ from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory
-from voxbridge.services.voice.core.state import Reply, Round, SpokenBy, Stamps
+from voxbridge.services.voice.core.state import Notice, Order, Reply, Round, SpokenBy, Stamps
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import consent, interruption, ledger, open_calls, playout, rounds, trailing
+from voxbridge.services.voice.core.turns import (
+    interruption,
+    ledger,
+    open_calls,
+    plain_orders,
+    playout,
+    rounds,
+    screen,
+    trailing,
+    written,
+)
 from voxbridge.services.voice.core.turns import usage as turns_usage
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.bus.moments import PartialTranscript
@@ -44,7 +54,7 @@ class Source(TypedDict, total=False):
     text_id: str
 
 
-CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff"]
+CancelledBy = Literal["barge_in", "client", "text", "end", "failure", "handoff", "reset"]
 
 
 def user_said(t: Transition, text: str, *, source: Literal["speech", "text"], stamps: Stamps, **details: Unpack[Source]) -> None:
@@ -55,17 +65,27 @@ def user_said(t: Transition, text: str, *, source: Literal["speech", "text"], st
     ledger.settle(t)
     turn = ledger.begin(t)
     t.append(ev.UserSaid(text=text, turn=turn, source=source, **details))
+    screen.turn_begins(t)
     memory.remember_user(t, text)
-    settled = consent.answered(t, text, details.get("language", ""))
-    if settled:
+    answer(t, text, turn, stamps, reopens=t.settings.reopens if source == "speech" else 0, language=details.get("language", ""))
+
+
+def answer(
+    t: Transition, text: str, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None, language: str = ""
+) -> None:
+    """Let the agent answer the user: plain words that need no model get what they ask for, else the model is asked."""
+    settled = plain_orders.meant(t, text, language)
+    if isinstance(settled, str) and settled:
         say(t, settled, turn=turn, stamps=stamps)
     else:
-        begin_reply(t, turn, stamps, reopens=t.settings.reopens if source == "speech" else 0)
+        begin_reply(t, turn, stamps, reopens=reopens, usage=usage, order=settled or None)
 
 
-def begin_reply(t: Transition, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None) -> None:
-    """Ask the language model for an answer to the conversation so far. If a handoff is about to happen, its target is asked later instead.
-    `usage` is what the turn has cost so far."""
+def begin_reply(
+    t: Transition, turn: int, stamps: Stamps, *, reopens: int = 0, usage: ev.Usage | None = None, order: Order | None = None
+) -> None:
+    """Ask the language model for an answer to the conversation so far, or make the call that the user's words are an `order` for. If a
+    handoff is about to happen, its target is asked later instead. `usage` is what the turn has cost so far."""
     t.counters.generation += 1
     t.pending.results = ()
     t.speech.unplayed = None
@@ -78,7 +98,11 @@ def begin_reply(t: Transition, turn: int, stamps: Stamps, *, reopens: int = 0, u
         usage=usage or ev.Usage(),
         reopens=reopens,
     )
-    if not rounds.leaves(t):
+    if rounds.leaves(t):
+        return
+    if order is not None:
+        rounds.begin_order(t, order)
+    else:
         rounds.ask(t)
 
 
@@ -114,10 +138,10 @@ def apologise(t: Transition, apology: str) -> None:
     t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
 
 
-def notice(t: Transition, text: str) -> None:
+def notice(t: Transition, text: str, task: str = "", *, greeting: bool = False) -> None:
     """Have the agent say something when no one is speaking. Beyond `NOTICES_LIMIT`, new notices are dropped."""
     if len(t.pending.notices) < NOTICES_LIMIT:
-        t.pending.notices = (*t.pending.notices, text)
+        t.pending.notices = (*t.pending.notices, Notice(text, task, greeting))
 
 
 def announce(t: Transition, spoken: str) -> None:
@@ -165,6 +189,7 @@ def spoken_out(reply: Reply) -> bool:
 
 def end_of_sound(t: Transition) -> None:
     """Mark the end of a reply that is completely made, and wait until it was heard."""
+    written.tell(t)  # before its sound ends
     reply = t.current_reply
     t.outputs.append(out.FinishSpeech(reply.generation))
     t.cancel_timers("turn")
@@ -183,6 +208,7 @@ def _wait_until_heard(t: Transition) -> None:
 
 def finish_reply(t: Transition) -> None:
     """Finish a reply that was heard to its end."""
+    written.tell(t)
     reply = t.current_reply
     trailing.heard_to_the_end(t, _close_turn)
     text, filler = playout.text(reply.pieces), playout.fillers(reply.pieces)

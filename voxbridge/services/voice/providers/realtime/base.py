@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.provider_events import ProviderInput
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.language.conversation import Message
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,6 +28,9 @@ def format_json(text: Text, indent: Annotated[int, Meta(ge=0, le=8)] = 2, sort_k
         put the response on one line
         indent that config by four
         sort the keys of this object
+        lay this JSON out nicely
+        clean up the JSON
+        make the JSON one line
     """
     made = given(json_text.formatted(text, indent, sort_keys=sort_keys))
     return {"json": made, "spoken": f"It is formatted, in {count(made.count(chr(10)) + 1, 'line')}."}
@@ -47,6 +50,10 @@ def validate_json(text: Text) -> dict[str, Any]:
         where is the syntax error in this object
         validate the config I pasted
         does this response have a duplicate key
+        check the JSON I selected
+        can this JSON be parsed
+        is something wrong with my JSON
+        test if the JSON is correct
     """
     return json_text.check(text)
 
@@ -66,6 +73,9 @@ def query_json(text: Text, path: Annotated[str, Meta(min_length=1, max_length=50
         look up a field in the payload
         which items cost more than ten in this object
         extract the nested value at data dot users
+        what does the price field hold in this JSON
+        give me the email out of that object
+        read the third item of this JSON
     """
     return json_text.query(text, path)
 
@@ -85,6 +95,9 @@ def yaml_to_json(text: Text, indent: Annotated[int, Meta(ge=0, le=8)] = 2) -> di
         is that YAML valid
         parse the front matter I pasted
         change my pipeline config from YAML to JSON
+        I have YAML and need JSON
+        make JSON of this YAML
+        rewrite the YAML as JSON
     """
     value, documents = yaml_text.load(text)
     made = given(json_text.dump(value, indent))
@@ -105,6 +118,9 @@ def json_to_yaml(text: Text) -> dict[str, Any]:
         I need this payload in YAML
         give me the YAML for these settings
         make a YAML file of this JSON
+        I have JSON and need YAML
+        make YAML of that JSON
+        rewrite the JSON as YAML
     """
     made = given(yaml_text.dump(json_text.value_of(text)))
     return {"yaml": made, "spoken": f"It is YAML now, in {count(made.count(chr(10)), 'line')}."}
@@ -124,6 +140,9 @@ def markdown_to_html(text: Text) -> dict[str, Any]:
         what is the HTML for this list
         make HTML out of that table
         give me this Markdown as safe HTML
+        make HTML from the Markdown
+        turn this Markdown into HTML
+        show me the Markdown as a page
     """
     made = given(markup.to_html(text))
     return {"html": made, "spoken": "It is HTML now."}

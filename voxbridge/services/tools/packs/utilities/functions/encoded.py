@@ -26,6 +26,9 @@ def parse_url(url: Annotated[str, Meta(min_length=1, max_length=8_192)]) -> dict
         what port is in the link
         parse the callback URL
         where does this link really go
+        split this URL
+        what parts does the link have
+        which parameters are in the link
     """
     return encodings.parts_of(url)
 
@@ -45,6 +48,9 @@ def encode_text(text: Text, encoding: encodings.Encoding) -> dict[str, Any]:
         percent encode that name
         turn the text into hex
         escape this for HTML
+        encode the word hello in base sixty four
+        make this safe for a URL
+        what is hello in hex
     """
     return {"encoded": encodings.encode(text, encoding), "spoken": "It is encoded."}
 
@@ -64,6 +70,9 @@ def decode_text(text: Text, encoding: encodings.Encoding) -> dict[str, Any]:
         turn this hex back into text
         unescape the HTML
         what is behind these percent signs
+        what does this hex mean
+        decode the string I selected
+        make the encoded text readable
     """
     return encodings.decoded(text, encoding)
 
@@ -85,6 +94,9 @@ def decode_jwt(
         when does my access token run out
         check the signature of this JWT
         who was this bearer token issued for
+        read the JSON web token
+        who does this token belong to
+        look inside the access token
     """
     return tokens.read(token, key, now=time.time())
 
@@ -105,6 +117,10 @@ def hash_text(text: AnyText, algorithm: encodings.Algorithm = "sha256", key: Ann
         give me the SHA one of my password
         make an HMAC of this message
         CRC of this line please
+        SHA 512 of the word apple
+        what's the MD5 of hello world
+        give me a checksum for banana
+        I want a hash of the text good morning
     """
     result = {"algorithm": algorithm, "hash": encodings.digest(text, algorithm, key), "hmac": bool(key)}
     if algorithm in encodings.BROKEN:
@@ -134,6 +150,10 @@ def generate_uuid(
         give me a new GUID
         create a version seven UUID
         a time sorted id please
+        a fresh id please
+        I need three UUIDs
+        new unique identifier
+        can I get a random id
     """
     made = [encodings.new_uuid(version, name, namespace) for _ in range(1 if version == 5 else number)]
     return {"uuids": made, "spoken": f"I made {count(len(made), 'UUID')}."}
@@ -156,6 +176,10 @@ def generate_password(length: Annotated[int, Meta(ge=8, le=128)] = 20, symbols: 
         give me a long random password without symbols
         invent a password for my router
         a safe login password please
+        give me a password with twenty characters
+        I want a new secure password
+        what would be a strong password
+        a random password with no symbols
     """
     made, bits = encodings.password(length, symbols=symbols, similar=similar)
     return {

@@ -31,6 +31,9 @@ def format_python(code: Text) -> dict[str, Any]:
         reformat the function
         fix the indentation of that Python
         run a formatter over this snippet
+        make the Python code pretty
+        lay out my Python code
+        clean up this Python file
     """
     made = python_code.formatted(code)
     same = made == code
@@ -51,6 +54,9 @@ def lint_python(code: Text) -> dict[str, Any]:
         is anything undefined in this function
         what is wrong with this Python snippet
         run the linter over it
+        check this Python for errors
+        any lint errors in this code
+        find unused imports in this file
     """
     return python_code.checked(code)
 
@@ -73,6 +79,9 @@ async def query_table(
         select all rows above a hundred
         how many rows of the table are from May
         average price in that spreadsheet
+        what's the highest value in the CSV
+        how many lines of the table have a price over ten
+        use SQL on the CSV
     """
     text = await _content(table, path, ctx)
     form: tables.Form = "json" if path.lower().endswith((".json", ".jsonl", ".ndjson")) else "csv"
@@ -100,6 +109,9 @@ async def summarize_csv(ctx: Context, table: Table = "", path: Path = "") -> dic
         mean and median of the columns
         how many values are missing in the file
         summarise the data I pasted
+        what columns has the CSV
+        give me an overview of the CSV file
+        averages of the columns in this CSV
     """
     return await ctx.in_child(summarize_in_child, text=await _content(table, path, ctx))
 
@@ -124,6 +136,9 @@ async def list_licences(ctx: Context, path: Path = "") -> dict[str, Any]:
         is there any GPL in the workspace
         under which terms is this package
         check the folder for license files
+        may I use this package commercially what's its licence
+        licence check of the folder
+        show all the licences used here
     """
     return await asyncio.to_thread(licences.of_folder, ctx.workspace, path)
 

@@ -37,6 +37,9 @@ async def explain_cron(
         read the schedule of my crontab line
         how often does that job start
         next runs of the nightly cron
+        when will this crontab entry start
+        tell me what this cron line does
+        how is star slash fifteen read in cron
     """
     return await ctx.in_child(work_out_cron, expression=expression, runs=runs, time_zone=time_zone, now=ctx.now)
 
@@ -71,6 +74,11 @@ async def convert_time_zone(
         half past ten Pacific in central European time
         translate seven in the evening UTC into Delhi time
         when it's midnight in Chicago what's the hour in Madrid
+        when it's five pm in Rome how late is it in Seattle
+        ten o'clock in Boston is what in Vienna
+        what's noon Tokyo time in London
+        at nine here in Madrid what time do they have in Lima
+        tell me two pm Paris time in Mumbai
     """
     return times.converted(time, from_zone, to_zone, date, now=datetime.fromtimestamp(ctx.now / 1_000_000, UTC))
 
@@ -93,6 +101,11 @@ def convert_units(amount: float, from_unit: Unit, to_unit: Unit) -> dict[str, An
         how much is a gallon in litres
         a hundred kilometres an hour in miles per hour
         square feet of fifty square metres
+        how heavy is 150 pounds in kilos
+        change 20 inches to centimetres
+        what are three miles in metres
+        how many grams is half a pound
+        five litres are how many gallons
     """
     return units.converted(amount, from_unit, to_unit)
 
@@ -111,6 +124,11 @@ def describe_color(color: Color) -> dict[str, Any]:
         HSL of this shade please
         what is the name of that colour code
         which text colour reads best on this background
+        what RGB values has navy blue
+        which colour is 00 ff 00
+        tell me the hex code of salmon
+        what shade is this code
+        what does beige look like in hex
     """
     return colours.described(color)
 
@@ -130,5 +148,8 @@ def check_contrast(foreground: Color, background: Color) -> dict[str, Any]:
         contrast ratio of blue on black
         can people read yellow on white
         is my button text dark enough
+        is blue on green readable
+        would white letters on orange be legible
+        how good is the contrast of navy on grey
     """
     return colours.compared(foreground, background)

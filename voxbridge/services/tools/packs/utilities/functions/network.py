@@ -26,6 +26,9 @@ def describe_ip(address: Annotated[str, Meta(min_length=1, max_length=60)]) -> d
         first and last address of the network
         explain this CIDR block
         what is the netmask of a slash twenty six
+        is 10 dot 1 dot 2 dot 3 private
+        what network is 172 dot 16 dot 0 dot 4 in
+        facts on the address 8 dot 8 dot 8 dot 8
     """
     return addresses.described(address)
 
@@ -48,5 +51,11 @@ async def probe_url(
         how fast does my homepage respond
         ping the web server
         is the API reachable
+        is wikipedia dot org up
+        can you reach our server
+        does the page at shop dot com load
+        see whether the site is down
+        test if python dot org responds
+        is it just me or is the website offline
     """
     return probes.told(await ctx.fetcher.fetch(url, method=method))

@@ -26,6 +26,11 @@ def count_words(text: Text) -> dict[str, Any]:
         how long would it take to read this aloud
         is this under two hundred and eighty characters
         word count please
+        count the words in I like green apples
+        number of words in this sentence
+        how many words did I select
+        how many letters has this word
+        word count of the selection
     """
     return words.counted(text)
 
@@ -47,6 +52,9 @@ def make_slug(
         slugify that
         a link friendly version of this name
         web address form of my article title
+        slug for hello big world
+        give me a URL slug of my headline
+        what slug would this title have
     """
     made = words.slug(text, max_length)
     return {"slug": made, "spoken": f"The slug is {made}."}
@@ -68,6 +76,11 @@ def convert_case(text: Text, case: words.Case) -> dict[str, Any]:
         title case for this heading
         lower case all of it please
         turn the variable into pascal case
+        write first name in camel case
+        turn total price into snake case
+        make the selected text upper case
+        all capitals please for this heading
+        how does order item look in pascal case
     """
     made = given(words.cased(text, case))
     return {"text": made, "spoken": f"It is: {made}." if len(made) <= 80 else f"It is in {case} case now."}
@@ -88,6 +101,9 @@ def compare_texts(first: AnyText, second: AnyText) -> dict[str, Any]:
         diff the old and the new config
         are these two snippets the same
         which lines were added
+        what is different between those two
+        compare the first text with the second
+        are both texts equal
     """
     return words.compared(first, second)
 
@@ -116,6 +132,9 @@ def try_regex(
         try the expression on this line
         which groups does the regex capture
         replace all digits with a pattern
+        try this regex on my line
+        see whether the pattern fits
+        does backslash d plus match this
     """
     return patterns.tested(pattern, text, replacement, ignore_case=ignore_case, multiline=multiline)
 
@@ -134,5 +153,8 @@ def find_secrets(text: Text) -> dict[str, Any]:
         look for leaked tokens in this
         is it safe to share this config
         scan the snippet for credentials
+        is there a password in this text
+        any keys in what I pasted
+        look for secrets in the selection
     """
     return leaks.found(text)

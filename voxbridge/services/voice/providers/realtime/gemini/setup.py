@@ -9,11 +9,11 @@ from google.genai import types
 
 from voxbridge.services.voice.core import capabilities
 from voxbridge.services.voice.core.capabilities import Capabilities
-from voxbridge.services.voice.core.outputs import Message
 from voxbridge.services.voice.core.prompt import prompt
-from voxbridge.services.voice.providers import dialects
 from voxbridge.services.voice.providers.realtime.base import Setup
 from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.language import dialects
+from voxbridge.shared.language.conversation import Message
 
 _FIRST_USED: Final = (
     types.LiveConnectParameters,

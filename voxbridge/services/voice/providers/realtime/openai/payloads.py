@@ -15,10 +15,10 @@ from openai.types.realtime.audio_transcription_param import AudioTranscriptionPa
 from openai.types.realtime.realtime_audio_config_output_param import RealtimeAudioConfigOutputParam
 from openai.types.realtime.realtime_audio_input_turn_detection_param import ServerVad
 
-from voxbridge.services.voice.core.outputs import Message
-from voxbridge.services.voice.providers import dialects
 from voxbridge.services.voice.providers.realtime.base import ConnectionLost, Setup
 from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.language import dialects
+from voxbridge.shared.language.conversation import Message
 
 TRANSCRIPTION: Final = "gpt-transcribe"
 """Model that transcribes the user for the log; the realtime model itself hears the audio."""

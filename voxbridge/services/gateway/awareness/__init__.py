@@ -1,0 +1,1 @@
+"""Reports of clients about the screen, and the switches of its sources."""

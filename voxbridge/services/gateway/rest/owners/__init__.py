@@ -1,0 +1,1 @@
+"""Routes of keys and approvals, for administrators and the owners of accounts."""

@@ -1,0 +1,1 @@
+"""Knowledge: graphs of documents that agents search, one writer for each."""

@@ -1,0 +1,1 @@
+"""The rules: passages, entities, the order of what was found. Pure."""

@@ -1,0 +1,1 @@
+"""Knowledge graphs: searched, analysed, and given documents, by the knowledge service."""

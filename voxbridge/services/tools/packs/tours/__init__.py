@@ -1,0 +1,1 @@
+"""Functions that start and list guided tours."""
