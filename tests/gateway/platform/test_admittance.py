@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.eventually import eventually
 from tests.gateway.conftest import Running, Serve
 from tests.gateway.platform.conftest import CONFIGURE, SHOP, make_key, page, refused
 from tests.gateway.stand_in import StandIn
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.platform import keys
 from voxbridge.shared.platform.keys import Wishes
@@ -182,6 +184,30 @@ async def test_what_a_call_took_is_counted_and_recorded_though_its_client_left(r
     await eventually(recorded)
     today = await running.gateway.platform.usage.today(key.id)
     assert (today["calls"], today["tokens"], today["concurrent"]) == (1, 84, 0)
+
+
+async def test_what_valkey_did_not_take_is_counted_the_next_time(
+    serve: Serve, voice: StandIn, nats_url: str, own_valkey: Callable[[], ValkeyServer]
+) -> None:
+    valkey = own_valkey()
+    running = await serve(nats_url, valkey.url)
+    key, text = await make_key(running, origins=(SHOP,))
+    async with page(running, text) as client:
+        await client.say(CONFIGURE)
+        session = await voice.session()
+        await client.until("ready")
+        counts = running.gateway.platform.calls
+        valkey.kill()
+        await session.says(ev.TurnCompleted(number=1, reason="completed", usage=ev.Usage(input_tokens=30, output_tokens=12)))
+        await eventually(lambda: counts._calls[session.sid].tokens == 42)
+        await counts.count_now()
+        valkey.start()
+
+        async def counted() -> int:
+            await counts.count_now()
+            return (await running.gateway.platform.usage.today(key.id))["tokens"]
+
+        assert await eventually(counted) == 42
 
 
 async def test_losing_valkey_loses_no_key(running: Running, redis_url: str) -> None:

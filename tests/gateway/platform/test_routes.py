@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.eventually import eventually
 from tests.gateway.conftest import Running, Serve
 from tests.gateway.platform.conftest import CONFIGURE, SHOP, make_key, page
 from voxbridge.shared.secrets.secret_file import admin_token_file
@@ -18,6 +19,7 @@ def client_of(running: Running, token: str = "", **headers: str) -> httpx.AsyncC
 
 
 async def test_a_key_is_made_listed_used_rotated_and_revoked(running: Running) -> None:
+    await eventually(lambda: running.gateway.platform.registry.whole)
     async with client_of(running) as rest:
         made = (await rest.post("/api/keys", json={"account": "rest", "environment": "live", "origins": [SHOP]})).json()
         key_id, text = made["key"]["id"], made["text"]

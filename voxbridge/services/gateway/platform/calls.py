@@ -47,10 +47,13 @@ class _Call:
         return round((self.over_at or now) - self.began), self.tokens
 
     def took(self, now: float) -> Took:
-        """Return what was not counted yet, and take it as counted."""
+        """Return what was not counted yet."""
         seconds, tokens = self.total(now)
-        before, self._counted = self._counted, (seconds, tokens)
-        return Took(self.key.id, self.sid, seconds - before[0], tokens - before[1], leaves=self.over_at is not None)
+        return Took(self.key.id, self.sid, seconds - self._counted[0], tokens - self._counted[1], leaves=self.over_at is not None)
+
+    def counted(self, took: Took) -> None:
+        """Take as counted what Valkey has."""
+        self._counted = (self._counted[0] + took.seconds, self._counted[1] + took.tokens)
 
 
 class KeyCalls:
@@ -62,6 +65,7 @@ class KeyCalls:
         self._accounts = accounts
         self._background = background
         self._calls: dict[str, _Call] = {}
+        self._counting = asyncio.Lock()
         self._places: dict[str, Key] = {}
         """Sockets that have no session yet, by the name of their place."""
 
@@ -96,20 +100,29 @@ class KeyCalls:
             await self.count_now()
 
     async def count_now(self) -> None:
-        """Add what was not counted yet to the counts."""
-        now = asyncio.get_running_loop().time()
+        """Add what was not counted yet to the counts, and end the calls that are over. What Valkey does not take is counted the next time,
+        unless the call is over by then."""
+        async with (
+            self._counting
+        ):  # two at a time would count the same seconds twice, and end a call whose last ones are still on their way
+            await self._count(asyncio.get_running_loop().time())
+
+    async def _count(self, now: float) -> None:
         for call in list(self._calls.values()):
             if call.over_at is None and now - call.began > call.key.limits.seconds_a_call + OVERDUE_S:
                 call.over_at = now
-        calls = list(self._calls.values())
         places = [Took(key.id, place, 0, 0) for place, key in self._places.items()]
-        took = [call.took(now) for call in calls]
+        took = [(call, call.took(now)) for call in self._calls.values()]
         try:
-            await self._usage.keep([*places, *took])
+            await self._usage.keep([*places, *(one for _, one in took)])
         except VoxbridgeError as error:
             _log.warning("%s Calls go on.", error.message)
-        for call in [one for one in calls if one.over_at is not None]:
-            await self._end(call, now)
+        else:
+            for call, one in took:
+                call.counted(one)
+        for call, one in took:
+            if one.leaves:
+                await self._end(call, now)
 
     async def _count_from(self, call: _Call, position: int) -> None:
         def take(recorded: events.Recorded) -> None:
