@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Running, Serve, publish, serve
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Running, Serve, publish, serve
 from tests.knowledge.serving import serving as knowledge
 from tests.tools.conftest import Executors
 from tests.voice.conftest import Page, Workers, connection, model_server, pages, silero, store
@@ -53,7 +53,7 @@ class Installation:
 
     async def rest(self, name: str, /, **arguments: Any) -> httpx.Response:
         """Call a function over REST."""
-        async with httpx.AsyncClient(base_url=self.gateway.base, trust_env=False, timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(base_url=self.gateway.base, trust_env=False, timeout=BOUND_S) as client:
             return await client.post(f"/api/vox/function/{name}", json={"args": arguments})
 
     async def of(self, sid: str, *kinds: type[events.Event]) -> list[Any]:
@@ -67,7 +67,7 @@ class Installation:
             fitting = [one for one in await self.of(sid, kind) if all(getattr(one, name) == value for name, value in fields.items())]
             return fitting[count - 1 : count]
 
-        return (await eventually(found, within_s=PATIENCE_S))[0]
+        return (await eventually(found))[0]
 
     async def child(self, sid: str, count: int = 1) -> str:
         """Return the id of the n-th child session that a function of this session asked for."""

@@ -42,6 +42,6 @@ async def test_a_child_is_erased_with_its_parent_and_not_while_it_works(installe
 
         from tests.eventually import eventually
 
-        await eventually(done, within_s=30)
+        await eventually(done)
     for sid in (page.sid, child):
         assert [type(one) for one in await installed.of(sid, events.Event)] == [events.operator.SessionErased]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agents.conftest import Installation, calls, says
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S
+from tests.eventually import BOUND_S, eventually
 from tests.gateway.processes import Processes
 from tests.tools.conftest import Executors
 from tests.tools.replaced import replaced
@@ -36,7 +35,7 @@ async def told_once(installed: Installation, sid: str) -> None:
     async def ends() -> list[Any]:
         return await installed.of(sid, tools.TaskCompleted, tools.TaskFailed, tools.TaskCancelled, tools.TaskInterrupted)
 
-    await eventually(ends, within_s=PATIENCE_S)
+    await eventually(ends)
     (done,) = await ends()
     assert isinstance(done, tools.TaskCompleted), done
     asked = {one.child for one in await installed.of(sid, tools.ChildOpened)}
@@ -68,7 +67,7 @@ async def test_a_voice_worker_killed_at_an_event_of_the_child_is_followed_by_ano
             child = await bare.child(sid)
             await bare.until(child, at)
             first.kill()
-            await asyncio.wait_for(first.wait(), PATIENCE_S)
+            await asyncio.wait_for(first.wait(), BOUND_S)
         async with Workers(bare.config).running():
             await told_once(bare, sid)
 

@@ -11,7 +11,6 @@ import pytest
 from tests.agents.conftest import Installation, calls, says
 from tests.eventually import eventually
 from tests.fakes.anthropic.server import KEY, AnthropicServer, Use
-from tests.gateway.conftest import PATIENCE_S
 from tests.tools.conftest import Executors
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import Fault
@@ -106,7 +105,7 @@ async def test_a_child_asks_for_no_child(installed: Installation) -> None:
     async def deeper() -> list[Any]:
         return [one.error for one in await installed.of(taken.child, tools.TaskFailed)]
 
-    (error,) = await eventually(deeper, within_s=PATIENCE_S)
+    (error,) = await eventually(deeper)
     assert error.code == Code.PERMISSION_DENIED
     grandchild = await installed.child(taken.child)
     assert not await installed.of(grandchild, gateway.SessionRequested)

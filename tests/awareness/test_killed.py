@@ -82,7 +82,7 @@ async def test_killed_at_each_event_it_loses_nothing_and_takes_nothing_twice(nat
         account = f"killed-{number}"
         log_id = subjects.awareness_log(account)
         with process(nats_url, redis_url) as running:
-            assert await eventually(lambda: known(nc, "local"), within_s=30)
+            assert await eventually(lambda: known(nc, "local"))
             written = 0
 
             async def count(_: Msg, of: subprocess.Popen[bytes] = running, at: int = number) -> None:
@@ -105,14 +105,14 @@ async def test_killed_at_each_event_it_loses_nothing_and_takes_nothing_twice(nat
                 errors = {(one.message, one.count, one.session) for one in found.view.errors}
                 return errors == {("broken", 2, ""), ("It broke.", 1, sid)}
 
-            await eventually(all_is_there, within_s=40)
+            await eventually(all_is_there)
             assert (await ask(nc, AskRebuild(account=account))).equal
 
             async def is_erased(number: int = number, log_id: str = log_id) -> bool:
                 stored = [message.data async for page in log.pages(log_id) for message in page.messages]
                 return not any(f"planted-{number}".encode() in data for data in stored)
 
-            await eventually(is_erased, within_s=20)
+            await eventually(is_erased)
 
 
 def _ends_or_is_done(running: subprocess.Popen[bytes]) -> None:

@@ -75,7 +75,7 @@ async def test_how_calls_end_is_an_error_of_the_account_and_counts_once(config: 
         async def met() -> bool:
             return [one.function for one in (await there.known("ada")).view.errors] == ["scan"]
 
-        await eventually(met, within_s=20)
+        await eventually(met)
         (problem,) = (await there.known("ada")).view.errors
         assert (problem.message, problem.session, problem.count) == ("GET https://h/x failed", sid, 1)
         assert not (await there.known()).view.errors
@@ -84,7 +84,7 @@ async def test_how_calls_end_is_an_error_of_the_account_and_counts_once(config: 
         async def gone() -> bool:
             return not (await there.known("ada")).view.errors
 
-        await eventually(gone, within_s=20)
+        await eventually(gone)
 
 
 @pytest.mark.parametrize("source", ["pages", "errors", "context"])
@@ -151,7 +151,7 @@ async def test_what_is_reported_without_the_service_waits_and_whoever_asks_is_to
             told = last[0].event if last else None
             return isinstance(told, AwarenessChanged) and [one.page for one in told.view.pages] == ["/meanwhile"]
 
-        await eventually(taken, within_s=20)  # nobody asked for it
+        await eventually(taken)  # nobody asked for it
         nc = there.log.nc
         with pytest.raises(VoxbridgeError) as refused:
             await ask(nc, awareness_client.AskView(account="Not A Name"))

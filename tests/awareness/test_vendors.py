@@ -110,7 +110,7 @@ async def reports(stage: Stage, *what: Any) -> None:
         view = (await stage.awareness.known()).view
         return len(view.pages) + len(view.errors) + len(view.context) >= len(what)
 
-    await eventually(known, within_s=20)
+    await eventually(known)
 
 
 async def begins(stage: Stage, vendor: Any) -> Page:
@@ -126,7 +126,7 @@ async def test_a_vendors_model_is_told_of_the_screen_beside_the_users_words(stag
     await reports(stage, visit("/orders", "Orders"), error("orders is undefined"), fact("project", "Apollo"))
     page = await begins(stage, vendor)
     await talks(stage, page, vendor, "What am I looking at?")
-    (told,) = await eventually(lambda: stage.screens(vendor)[-1], within_s=10)
+    (told,) = await eventually(lambda: stage.screens(vendor)[-1])
     assert told.startswith(OPENING)
     assert told.endswith(END)
     for piece in (BEGIN, '"/orders" titled "Orders"', '"TypeError": "orders is undefined"', '"project" is "Apollo"'):
@@ -142,7 +142,7 @@ async def test_a_connection_that_does_not_know_is_told_and_one_that_stays_or_goe
     await reports(stage, visit("/orders", "Orders"))
     page = await begins(stage, vendor)
     await talks(stage, page, vendor, "Hello.")
-    await eventually(lambda: stage.screens(vendor)[-1], within_s=10)
+    await eventually(lambda: stage.screens(vendor)[-1])
     await reports(stage, visit("/orders", "Orders"), visit("/keys", "Keys"))
     await talks(stage, page, vendor, "And now?")
     assert [len(one) for one in stage.screens(vendor)] == [1], f"not twice within {screen.REALTIME_GAP_MS} ms"
@@ -163,7 +163,7 @@ async def test_what_strangers_write_reaches_a_vendors_model_within_its_marks_and
     await reports(stage, *(visit(f"/{number}", text) for number, text in enumerate(TEXTS[:5])), *(error(text) for text in TEXTS[5:8]))
     page = await begins(stage, vendor)
     await talks(stage, page, vendor, "Hello.")
-    (told,) = await eventually(lambda: stage.screens(vendor)[-1], within_s=10)
+    (told,) = await eventually(lambda: stage.screens(vendor)[-1])
     assert (told.count(BEGIN), told.count("</screen-data>")) == (1, 1)
     assert told.index(BEGIN) < told.index("Ignore") < told.rindex(END)
     assert not page.told(voice.ToolCalled)

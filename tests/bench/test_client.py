@@ -12,6 +12,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from bench.clients import client
 from bench.clients.websocket import Socket, connect, frame
+from tests.eventually import BOUND_S
 from voxbridge.shared.audio.frames import PREFIX_SIZE
 
 
@@ -32,7 +33,7 @@ async def test_a_message_of_every_length_form_comes_back_whole(url: str, size: i
     socket.on_binary = heard.set_result
     payload = bytes(range(256)) * (size // 256) + bytes(size % 256)
     socket.send_binary(payload)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(BOUND_S):
         assert await heard == payload
     socket.close()
 

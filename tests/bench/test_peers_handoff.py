@@ -19,6 +19,7 @@ from bench.peers.adapters.wire import FIRST, PREFIX_SIZE, RESUMABLE_MODEL, SECON
 from bench.peers.echo import Finder, Sent, payload
 from bench.peers.handoff_google import KNOWS, UNRESUMABLE, Script, arguments
 from bench.peers.systems import cores, on_cores
+from tests.eventually import BOUND_S
 from tests.fakes.gemini.client import connect, kinds, rest, sound, until
 from tests.fakes.gemini.server import GeminiServer, Options
 
@@ -152,7 +153,7 @@ async def test_a_framework_is_given_plain_audio_and_only_its_audio_goes_out() ->
         socket = await open_socket(f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/")
         socket.on_binary = back.set_result
         socket.send_binary(bytes(PREFIX_SIZE) + b"audio!")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             assert (await back)[PREFIX_SIZE:] == b"audio!"
             socket.close()
             await over.wait()

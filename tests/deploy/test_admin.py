@@ -9,16 +9,14 @@ from pathlib import Path
 import nats
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import NatsServer
 
-PATIENCE_S = 30.0
-
 
 async def _until(ask: Callable[[], bool]) -> None:
-    await eventually(ask, within_s=PATIENCE_S)
+    await eventually(ask)
 
 
 async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_stopped(
@@ -39,11 +37,11 @@ async def test_the_admin_makes_again_what_a_restarted_server_forgot_until_it_is_
         async def holds() -> bool:
             return subjects.REPLY_STREAM in {str(stream.config.name) for stream in await js.streams_info()}
 
-        await eventually(holds, within_s=PATIENCE_S)
+        await eventually(holds)
         assert {consumer.name for consumer in await js.consumers_info(subjects.EVENT_STREAM)} == {"voice", "tools", "awareness"}
         await connection.close()
         admin.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(BOUND_S):
             assert await admin.wait() == 0
         assert not ready.exists(), "what does not run is not ready"
     finally:

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -190,10 +189,8 @@ def test_a_clean_checkout_sets_itself_up_with_the_systems_python_and_make_alone(
     for made in (".venv/bin/voxbridge", ".venv/bin/nats-server", "client/dist/client.js", "studio/dist/index.html"):
         assert (checkout / made).exists(), made
 
-    begun = time.monotonic()
     second = subprocess.run(["/usr/bin/env", "make", "setup"], cwd=checkout, env=env, capture_output=True, text=True, check=True)
     assert second.stdout == ""
-    assert time.monotonic() - begun < 2
 
     source = checkout / "client" / "src" / "client.ts"
     source.write_text(source.read_text() + "\n")

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
+from tests.eventually import BOUND_S
 from tests.ports import free_port
 from voxbridge.commands.admin import admin
 from voxbridge.installation import credentials
@@ -336,7 +337,7 @@ async def running(program: str, configuration: Path) -> AsyncIterator[None]:
     server = await asyncio.create_subprocess_exec(program, str(configuration), stdout=asyncio.subprocess.PIPE, cwd=configuration.parent)
     try:
         assert server.stdout is not None
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(BOUND_S):
             while b"Ready to accept connections" not in await server.stdout.readline():
                 assert server.returncode is None
         yield

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.deploy.conftest import Guarded
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Address, Client
 from tests.ports import free_port
 from tests.voice.conftest import silero
@@ -32,7 +32,6 @@ from voxbridge.shared.log.reader import Log
 __all__ = ["silero"]
 
 START_S = 60.0
-PATIENCE_S = 30.0
 NAMES = ("tools", "voice", "gateway")
 
 
@@ -96,14 +95,14 @@ async def _serves(said: Path, name: str) -> None:
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
     process.terminate()
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         await process.wait()
 
 
 async def test_a_session_of_words_sound_and_a_tool_is_refused_nothing(stack: Stack, streams: Guarded) -> None:
     stack.models.script("llm", call("calculate", '{"expression": "6*7"}'), ["Good bye."])
     stack.models.script("stt", *(["And now in speech."] for _ in range(8)))  # the first transcriptions can be partial ones
-    async with stack.door.client() as client, asyncio.timeout(60):
+    async with stack.door.client() as client, asyncio.timeout(BOUND_S):
         ready = await client.started("local")
         await client.say({"type": "text", "text": "What is six times seven?"})
         assert await _replied(client) == "That is 42."
@@ -133,7 +132,7 @@ async def _every_health_is_told(stack: Stack) -> None:
     for name in NAMES:
         assert await ask(stack.configs[name], name) == (True, f"{name} serves")
     assert await ask(stack.configs["tools"], "voice") == (False, "voice does not answer: nats: timeout")
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         while True:  # on a busy machine a check can exceed its second
             answer = await stack.door.get("/readyz")
             parts = answer.json()["dependencies"]

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from tests.eventually import BOUND_S
 from tests.voice.model_server import Fault
 
 
@@ -65,12 +66,12 @@ class SseServer:
 
     async def until_asked(self, count: int = 1) -> None:
         """Wait until there were so many requests."""
-        async with asyncio.timeout(10), self._asked:
+        async with asyncio.timeout(BOUND_S), self._asked:
             await self._asked.wait_for(lambda: len(self.requests) >= count)
 
     async def until_dropped(self) -> None:
         """Wait until a client closed a silent stream."""
-        async with asyncio.timeout(10), self._gone:
+        async with asyncio.timeout(BOUND_S), self._gone:
             await self._gone.wait_for(lambda: self.dropped > 0)
 
     async def start(self) -> None:

@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
-from tests.faults.installation import BOUND_S
+from tests.eventually import BOUND_S
 from voxbridge.shared.audio import frames
 
 FRAME: Final = 3_200

@@ -21,7 +21,7 @@ from redis.asyncio import Redis
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from tests.eventually import eventually, opens
+from tests.eventually import BOUND_S, eventually, opens
 from tests.fakes.gemini.server import GeminiServer
 from tests.fakes.gemini.turns import Turn
 from tests.faults.orders import BOOKINGS, CHARGES, effects
@@ -37,7 +37,6 @@ from voxbridge.shared.log.reader import Log
 from voxbridge.shared.service.process import STAND_BY, health_subject
 from voxbridge.shared.store.store import Store
 
-BOUND_S: Final = 60.0
 WORKERS: Final = ("voice-1", "voice-2")
 SERVICES: Final = ("tools", *WORKERS, "gateway")
 ROOT: Final = Path(__file__).parents[2]
@@ -244,7 +243,7 @@ class Installation:
 
     async def begun(self, folder: Path, count: int) -> None:
         """Wait until so many effects are recorded in a folder."""
-        await eventually(lambda: sum(len(effects(folder, name)) for name in (BOOKINGS, CHARGES)) >= count, within_s=BOUND_S)
+        await eventually(lambda: sum(len(effects(folder, name)) for name in (BOOKINGS, CHARGES)) >= count)
 
     async def has_functions(self) -> None:
         """Wait until the functions are registered."""
@@ -263,7 +262,7 @@ class Installation:
         return [*self.lines, *(line for running in self._running.values() for line in running.lines)]
 
     async def _until_open(self) -> None:
-        await eventually(lambda: opens(self.config.port), within_s=BOUND_S)
+        await eventually(lambda: opens(self.config.port))
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, NamedTuple
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.faults import deeds
 from tests.faults.wire import Stop, Wire
 from tests.tools.conftest import Caller
@@ -39,7 +39,6 @@ from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
 
 PACKS: Final = "tests.faults.deeds,voxbridge.services.tools.packs.macros.functions"
-BOUND_S: Final = 60.0
 KINDS: Final = {
     "read": "look",
     "write": "charge",
@@ -272,7 +271,7 @@ class Stage:
             return not left
 
         try:
-            await eventually(none_left, within_s=BOUND_S)
+            await eventually(none_left)
         except AssertionError:
             raise AssertionError("\n".join(str(case) for case in left[:8])) from None
 

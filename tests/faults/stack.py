@@ -14,11 +14,10 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from tests.eventually import eventually, opens
+from tests.eventually import BOUND_S, eventually, opens
 from voxbridge.shared.audio import frames
 from voxbridge.shared.config import Config
 
-BOUND_S = 60.0
 _PARTS = ("tools", "voice", "gateway")
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import nats
 import pytest
 
-from tests.eventually import eventually
-from tests.faults.stack import BOUND_S, stack, talker
+from tests.eventually import BOUND_S, eventually
+from tests.faults.stack import stack, talker
 from tests.ports import free_port
 from tests.voice.model_server import ModelServer
 from tests.voice.replaying import causes_come_first, replay, stored
@@ -29,7 +29,7 @@ WRITERS = 12
 
 async def lines(path: Path, count: int) -> None:
     """Wait until the file has more than so many lines."""
-    await eventually(lambda: path.exists() and path.read_bytes().count(b"\n") > count, within_s=BOUND_S)
+    await eventually(lambda: path.exists() and path.read_bytes().count(b"\n") > count)
 
 
 @pytest.mark.parametrize("how", ["plain", "fenced"])

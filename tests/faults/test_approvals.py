@@ -18,9 +18,9 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.faults.paid import INJECTED, payments
-from tests.faults.stack import BOUND_S, Talker, stack, talker
+from tests.faults.stack import Talker, stack, talker
 from tests.ports import free_port
 from tests.voice.model_server import ModelServer, call
 from voxbridge.services.tools.core import approvals
@@ -131,7 +131,7 @@ class Person:
             times = [one for one in self.socket.told if one["type"] == "transcript" and one.get("final") and one.get("text") == words]
             return len(times) >= 2 or any(one["type"] == "approval_ended" for one in self.socket.told)
 
-        await eventually(heard, within_s=BOUND_S)
+        await eventually(heard)
 
     async def ended(self, count: int = 1) -> tuple[str, str]:
         """Wait until the question is over, and return how it ended, and by what."""
@@ -209,7 +209,7 @@ async def cell(shop: Shop, door: str, policy: str, answer: str) -> None:
     async with person_in(shop) as person:
         await DOORS[door](person, policy, folder)
         if policy == "never":
-            await eventually(lambda: payments(folder) == 1, within_s=BOUND_S)
+            await eventually(lambda: payments(folder) == 1)
             assert not [one for one in person.socket.told if one["type"] == "approval_requested"]
             return
         approval_id = await person.is_asked()
@@ -218,13 +218,13 @@ async def cell(shop: Shop, door: str, policy: str, answer: str) -> None:
         assert await person.ended() == expected
         paid = expected[0] == "approved"
         if paid:
-            await eventually(lambda: payments(folder) == 1, within_s=BOUND_S)
+            await eventually(lambda: payments(folder) == 1)
         name = f"shop__pay_{policy}" if door == "MCP" else f"pay_{policy}"
         assert (await shop.standing() != []) == (paid and policy == "first"), (door, policy, answer)
         if paid and policy == "first":
             again = shop.folder()
             await DOORS[door](person, policy, again)
-            await eventually(lambda: payments(again) == 1, within_s=BOUND_S)
+            await eventually(lambda: payments(again) == 1)
             await shop.revoke(name)
             assert await shop.standing() == []
         questions = [one for one in person.socket.told if one["type"] == "approval_requested"]
@@ -275,7 +275,7 @@ async def test_an_answer_that_comes_late_pays_nothing_at_any_door(
         async def over() -> bool:
             return not (await found.asks("GET", "approvals")).json()["approvals"]
 
-        await eventually(over, within_s=BOUND_S)
+        await eventually(over)
         assert (await found.asks("POST", f"approvals/{waiting}", answer="approved")).status_code == 404
         assert (await found.standing(), payments(folder)) == ([], 0)
 
@@ -299,7 +299,7 @@ async def test_over_rest_a_request_is_answered_there_and_by_nobody_in_a_call(
             assert [one["id"] for one in waiting["approvals"]] == [approval_id]
             assert payments(folder) == 0
             assert (await found.asks("POST", f"approvals/{approval_id}", answer="approved")).status_code == 202
-            await eventually(partial(payments, folder), within_s=BOUND_S)
+            await eventually(partial(payments, folder))
             assert payments(folder) == 1
             assert (await found.asks("POST", f"approvals/{approval_id}", answer="denied")).status_code == 404
             again = found.folder()
@@ -395,7 +395,7 @@ async def test_one_yes_answers_neither_of_two_questions_and_each_click_its_own(
         assert [payments(one) for one in folders] == [0, 0]
         assert not [one for one in person.socket.told if one["type"] == "approval_ended"]
         await person.clicks(asked[1])
-        await eventually(lambda: payments(folders[1]) == 1, within_s=BOUND_S)
+        await eventually(lambda: payments(folders[1]) == 1)
         await person.clicks(asked[0], "denied")
         assert [await person.ended(1), await person.ended(2)] == [("approved", "click"), ("denied", "click")]
         assert [payments(one) for one in folders] == [0, 1]
@@ -419,7 +419,7 @@ async def test_a_question_is_answered_after_a_takeover(config: Config, model_ser
                 assert payments(folder) == 0
                 await person.says("Yes, please.")
                 assert await person.ended() == ("approved", "voice")
-                await eventually(lambda: payments(folder) == 1, within_s=BOUND_S)
+                await eventually(lambda: payments(folder) == 1)
                 await person.hears("It is paid.")
             finally:
                 successor.kill()

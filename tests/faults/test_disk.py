@@ -16,8 +16,8 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
-from tests.eventually import eventually
-from tests.faults.stack import BOUND_S, Talker, stack, talker
+from tests.eventually import BOUND_S, eventually
+from tests.faults.stack import Talker, stack, talker
 from tests.ports import free_port
 from tests.shared.backends import open_log
 from tests.stopped import stop
@@ -94,10 +94,10 @@ async def test_a_full_disk_is_said_calls_keep_their_audio_and_the_log_goes_on_by
         acked = [await writer.append(said(turn), ts=turn, cause=None) for turn in range(5)]
         Disk(server).full(at_bytes=100_000)
         waiting = [asyncio.create_task(writer.append(said(turn), ts=turn, cause=None)) for turn in range(5, 25)]
-        await eventually(lambda: supervisor.whole.parts[server.name].phase is not Phase.READY, within_s=BOUND_S)
+        await eventually(lambda: supervisor.whole.parts[server.name].phase is not Phase.READY)
         assert "write error" in supervisor.lines[-1]
 
-        await eventually(lambda: log.appends.condition().state == "down", within_s=BOUND_S)
+        await eventually(lambda: log.appends.condition().state == "down")
         assert "disk may be full" in log.appends.condition().detail
         done = [task for task in waiting if task.done()]
         assert len(done) < len(waiting)
@@ -106,7 +106,7 @@ async def test_a_full_disk_is_said_calls_keep_their_audio_and_the_log_goes_on_by
         sid, frames = new_session_id(), asyncio.Queue[Msg]()
         await log.nc.subscribe(subjects.audio_in(sid), cb=frames.put)
         await log.nc.publish(subjects.audio_in(sid), b"frame")
-        assert (await asyncio.wait_for(frames.get(), 5)).data == b"frame"
+        assert (await asyncio.wait_for(frames.get(), BOUND_S)).data == b"frame"
 
         pid = server.pid
         room = True
@@ -140,7 +140,7 @@ async def test_appends_that_are_late_are_said_with_their_time_and_none_is_lost(t
             for turn in range(1, 4):
                 stop(server.pid)
                 late = asyncio.create_task(writer.append(said(turn), ts=turn, cause=None))
-                await eventually(lambda: log.appends.waiting_s() >= 2 * SLOW_S, within_s=BOUND_S)
+                await eventually(lambda: log.appends.waiting_s() >= 2 * SLOW_S)
                 os.kill(server.pid, signal.SIGCONT)
                 await asyncio.wait_for(late, BOUND_S)
             condition = log.appends.condition()

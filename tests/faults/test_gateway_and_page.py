@@ -14,7 +14,7 @@ import pytest
 from tests.eventually import eventually
 from tests.faults import deeds, told
 from tests.faults.caller import Caller
-from tests.faults.installation import BOUND_S, Installation, installed
+from tests.faults.installation import Installation, installed
 from tests.faults.told import Wired
 from tests.faults.wire import Stop
 from voxbridge.shared.events import tools
@@ -84,7 +84,7 @@ async def test_a_gateway_and_pages_may_be_lost_anywhere_in_a_call(wired: tuple[I
         for case in cases:
             leaving.push_async_callback(case.caller.stop)
             await begins(case, servers)
-        await eventually(lambda: all(is_held(case, servers) for case in cases), within_s=BOUND_S)
+        await eventually(lambda: all(is_held(case, servers) for case in cases))
         await there.stand_by("gateway")
         for case in cases:
             case.caller.reloads = case.folder.name.startswith("True")

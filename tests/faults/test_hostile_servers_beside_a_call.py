@@ -19,8 +19,8 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.eventually import eventually
-from tests.faults.stack import BOUND_S, Talker, stack, talker
+from tests.eventually import BOUND_S, eventually
+from tests.faults.stack import Talker, stack, talker
 from tests.ports import free_port
 from tests.tools.mcp.conftest import hostile, modern
 from voxbridge.shared.audio import frames
@@ -91,11 +91,11 @@ async def test_the_audio_of_a_call_goes_on_while_servers_flood_hang_grow_and_die
         async def offered() -> bool:
             return {"bad__flood", "good__add"} <= {one["name"] for one in (await door.get("/functions")).json()["functions"]}
 
-        await eventually(offered, within_s=BOUND_S)
+        await eventually(offered)
         await person.start("echo")
         microphone = Microphone(person)
         async with microphone.on():
-            await eventually(lambda: len(microphone.arrivals) >= QUIET_FRAMES, within_s=BOUND_S)
+            await eventually(lambda: len(microphone.arrivals) >= QUIET_FRAMES)
             quiet = microphone.longest_gap(0)
             begun = len(microphone.arrivals) - 1
             for tool, code in ANSWERS.items():
@@ -106,8 +106,8 @@ async def test_the_audio_of_a_call_goes_on_while_servers_flood_hang_grow_and_die
                 assert len(microphone.arrivals) - came >= (microphone.sent - sent) // 2
                 good = await door.post("/function/good__add", json={"args": {"a": 2, "b": 3}})
                 assert good.json()["result"]["structured"] == {"sum": 5}
-                await eventually(lambda: _ready(door), within_s=BOUND_S)
-        await eventually(lambda: person.frames == microphone.sent, within_s=BOUND_S)
+                await eventually(lambda: _ready(door))
+        await eventually(lambda: person.frames == microphone.sent)
         assert microphone.longest_gap(begun) <= max(GAP_S, RATIO * quiet)
         await person.send({"type": "end"})
         await person.until("session_ended")

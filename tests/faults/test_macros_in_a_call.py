@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from tests.faults.stack import BOUND_S, Talker, stack, talker
+from tests.eventually import BOUND_S
+from tests.faults.stack import Talker, stack, talker
 from tests.ports import free_port
 from tests.voice.model_server import ModelServer, call
 from voxbridge.shared.config import Config

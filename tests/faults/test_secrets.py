@@ -20,11 +20,12 @@ import httpx
 import pytest
 from nats.aio.msg import Msg
 
+from tests.eventually import BOUND_S
 from tests.fakes.gemini.turns import Call, Turn
 from tests.faults import orders
 from tests.faults.caller import Caller
 from tests.faults.guarded import Guarded
-from tests.faults.installation import BOUND_S, KEY, ROOT, Installation, installed
+from tests.faults.installation import KEY, ROOT, Installation, installed
 from tests.gateway.conftest import Address
 from tests.voice.realtime_calls import UTTERANCE
 from voxbridge.shared.bus import subjects

@@ -21,7 +21,7 @@ from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer
 from tests.fakes.openai.realtime import Session as OpenAISession
 from tests.fakes.openai.realtime_turns import Turn as OpenAITurn
 from tests.faults.caller import Caller
-from tests.faults.installation import BOUND_S, Installation, installed
+from tests.faults.installation import Installation, installed
 
 pytestmark = pytest.mark.timeout(240)
 TOLD = "From an earlier call: Your tea timer is done."
@@ -103,7 +103,7 @@ async def test_a_timer_that_rings_after_its_call_is_told_once_in_the_next(stand:
             await second.reload()
         elif meanwhile == "worker killed":
             await stand.there.kill(await stand.there.owner(second.sid))
-        await eventually(lambda: is_told(stand, vendor, second), within_s=BOUND_S)
+        await eventually(lambda: is_told(stand, vendor, second))
         await talks(second, stand.claude, vendor, "What was that?", ["It was for your tea."])
         await second.ends()
         in_second = len(stand.told(vendor))

@@ -17,7 +17,7 @@ from tests.eventually import eventually
 from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer
 from tests.faults import orders, told
 from tests.faults.caller import Caller
-from tests.faults.installation import BOUND_S, Installation, installed
+from tests.faults.installation import Installation, installed
 from tests.faults.told import Wired
 from tests.faults.wire import Stop, Wire
 from voxbridge.shared.events import tools
@@ -79,7 +79,7 @@ async def begun(stand: Stand, wire: Wire, tmp_path: Path, leaving: AsyncExitStac
         wire.stop_at(case.caller.sid, stop)
         await case.caller.types(f"{name} {case.folder}")
         cases.append(case)
-    await eventually(lambda: all(wire.holds(case.caller.sid) for case in cases), within_s=BOUND_S)
+    await eventually(lambda: all(wire.holds(case.caller.sid) for case in cases))
     return cases
 
 

@@ -19,7 +19,7 @@ import pytest
 from tests.eventually import eventually
 from tests.fakes.anthropic.server import KEY, AnthropicServer, Use
 from tests.faults import orders
-from tests.faults.stack import BOUND_S, Talker, stack, talker
+from tests.faults.stack import Talker, stack, talker
 from tests.ports import free_port
 from tests.voice.model_server import ModelServer, call
 from voxbridge.shared.config import Config
@@ -77,7 +77,7 @@ async def begins(case: Case, claude: AnthropicServer, models: ModelServer) -> No
     else:
         models.script("llm", call("charge", json.dumps(arguments)))
     await case.person.say("Charge it.")
-    await eventually(lambda: orders.effects(case.folder, orders.CHARGES), within_s=BOUND_S)
+    await eventually(lambda: orders.effects(case.folder, orders.CHARGES))
     if case.cut_off:
         await case.person.say("Are you there?")
         await case.person.until("function_cancelled")

@@ -19,7 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from tests.eventually import eventually, opens
+from tests.eventually import BOUND_S, eventually, opens
 from tests.gateway.stand_in import StandIn
 from tests.ports import free_port
 from voxbridge.services.gateway.service import Gateway
@@ -41,7 +41,6 @@ from voxbridge.shared.secrets.secret_file import vault_key_file
 from voxbridge.shared.secrets.vault import Vault
 from voxbridge.shared.service.process import connected
 
-PATIENCE_S = 30.0
 ALIKE_S = 0.1
 ROUNDS = 20
 
@@ -58,7 +57,7 @@ class Client:
 
     async def next(self) -> Any:
         """Return the next message: an object, or the bytes of a binary one."""
-        received = await asyncio.wait_for(self.socket.recv(), PATIENCE_S)
+        received = await asyncio.wait_for(self.socket.recv(), BOUND_S)
         return received if isinstance(received, bytes) else json.loads(received)
 
     async def until(self, type: str) -> dict[str, Any]:
@@ -82,7 +81,7 @@ class Client:
 
     async def close_code(self) -> int:
         """Return the code with which the gateway closes; messages before it are skipped."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(BOUND_S):
             with suppress(ConnectionClosed):
                 while True:
                     await self.socket.recv()
@@ -106,7 +105,7 @@ class Address:
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
         """Send a GET request for a path."""
-        async with httpx.AsyncClient(base_url=self.base, trust_env=False, timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(base_url=self.base, trust_env=False, timeout=BOUND_S) as client:
             return await client.get(path, **options)
 
 
@@ -169,7 +168,7 @@ async def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
             async def stop() -> None:
                 await gateway.drain()
-                await asyncio.wait_for(serving, PATIENCE_S)
+                await asyncio.wait_for(serving, BOUND_S)
 
             stack.push_async_callback(stop)
             running = Running(gateway, port)
@@ -269,4 +268,4 @@ def alike(took: Mapping[str, Sequence[float]]) -> bool:
 
 async def listening(running: Running) -> None:
     """Wait until the gateway accepts connections."""
-    await eventually(lambda: opens(running.port), within_s=PATIENCE_S)
+    await eventually(lambda: opens(running.port))

@@ -14,7 +14,8 @@ from typing import Any
 
 import redis.asyncio
 
-from tests.gateway.conftest import PATIENCE_S, Address
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Address
 from tests.ports import free_port
 from voxbridge.shared.store.connection import connect_redis
 from voxbridge.shared.store.store import Store
@@ -34,7 +35,7 @@ class GatewayProcess(Address):
 
     async def killed(self) -> bool:
         """Wait for its end; return whether that was SIGKILL."""
-        return await asyncio.wait_for(self._process.wait(), PATIENCE_S) == -signal.SIGKILL
+        return await asyncio.wait_for(self._process.wait(), BOUND_S) == -signal.SIGKILL
 
 
 class Processes:
@@ -69,7 +70,7 @@ class Processes:
         self._stack.callback(output.close)
         process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, env=env, stdout=output, stderr=output)
         self._stack.push_async_callback(_end, process)
-        async with asyncio.timeout(6 * PATIENCE_S):
+        async with asyncio.timeout(6 * BOUND_S):
             while True:
                 assert process.returncode is None, (self._folder / f"gateway-{port}").read_text()
                 names = await self._living() - known

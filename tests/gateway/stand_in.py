@@ -11,6 +11,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.errors import ServiceUnavailableError
 
+from tests.eventually import BOUND_S
 from voxbridge.shared import events
 from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.bus import moments, subjects
@@ -123,7 +124,7 @@ class StandIn:
 
     async def session(self) -> Session:
         """Return the next session that was requested."""
-        recorded = await asyncio.wait_for(self.requests.get(), 10)
+        recorded = await asyncio.wait_for(self.requests.get(), BOUND_S)
         return self.sessions[recorded.sid]
 
 

@@ -75,7 +75,7 @@ async def test_what_was_answered_is_there_and_what_was_not_is_taken_once(
     for kill in range(KILLS):
         with monkeypatch.context() as impatient, process(nats_url, redis_url, tmp_path) as running:
             impatient.setattr(Question, "answer_s", 2.0)
-            await eventually(lambda: answers(asks), within_s=30)
+            await eventually(lambda: answers(asks))
             some = [asyncio.create_task(put(asks, number + each)) for each in range(AT_ONCE)]
             await asyncio.wait(some[kill : kill + 1])  # it dies with the others open
             os.kill(running.pid, signal.SIGKILL)
@@ -83,7 +83,7 @@ async def test_what_was_answered_is_there_and_what_was_not_is_taken_once(
                 answered |= {number + each} if took else set()
         number += AT_ONCE
     with process(nats_url, redis_url, tmp_path):
-        await eventually(lambda: answers(asks), within_s=30)
+        await eventually(lambda: answers(asks))
         for each in sorted(answered):
             found = await asks(Search(account="local", query=f"number{each}"))
             assert [one.source for one in found.passages] == [f"d{each}"]

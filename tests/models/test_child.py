@@ -13,15 +13,13 @@ import httpx
 import psutil
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.ports import free_port
 from voxbridge.services.models.processes import engine_process as child_module
 from voxbridge.services.models.processes.engine_process import Child, Launch
 from voxbridge.services.models.processes.home import Home, Record
 from voxbridge.services.models.processes.keeper import GRACE_S
 from voxbridge.shared.errors import Unavailable
-
-BOUND_S = 20.0
 
 
 class WebServer(Child):
@@ -64,7 +62,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    await eventually(holds, within_s=BOUND_S)
+    await eventually(holds)
 
 
 def _next_service(home: Home) -> Home:

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.eventually import BOUND_S
 from voxbridge.services.models.engines.admission import Line
 from voxbridge.services.models.engines.slots import Slots
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -68,7 +69,7 @@ async def test_a_family_waits_for_its_slot_while_others_are_free() -> None:
         assert not waiting.done()
         async with slots.hold("b") as other:
             assert other.index != mine.index
-    assert (await asyncio.wait_for(waiting, 5)).index == mine.index
+    assert (await asyncio.wait_for(waiting, BOUND_S)).index == mine.index
 
 
 async def test_a_cancelled_holder_frees_its_slot() -> None:

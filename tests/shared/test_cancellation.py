@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from tests.eventually import BOUND_S
 from voxbridge.shared.cancellation import ended, ended_within
 
 
@@ -21,7 +22,7 @@ async def test_a_task_that_loses_a_cancellation_is_cancelled_again() -> None:
 
     task = asyncio.create_task(loops())
     await asyncio.sleep(0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND_S):
         await ended(task)
     assert (lost, task.cancelled()) == (1, True)
 

@@ -14,6 +14,7 @@ import pytest
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
+from tests.eventually import BOUND_S
 from voxbridge.services.tools.service import ToolService, build
 from voxbridge.shared import events
 from voxbridge.shared.clock import SystemClock
@@ -27,7 +28,6 @@ from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.service.process import connected
 from voxbridge.shared.store.store import Store
 
-BOUND_S = 30.0
 E = TypeVar("E", bound=events.Event)
 
 

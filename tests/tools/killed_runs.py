@@ -7,7 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.eventually import BOUND_S
+from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools.session.session import refold
 from voxbridge.shared.config import Config
 from voxbridge.shared.events.tools import RunCompleted, RunStepCompleted, RunStepFailed, TaskCompleted, ToolCompleted

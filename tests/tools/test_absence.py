@@ -13,7 +13,7 @@ import pytest
 from tests.eventually import eventually
 from tests.gateway.conftest import Serve, serve
 from tests.ports import free_port
-from tests.tools.conftest import BOUND_S, Executors
+from tests.tools.conftest import Executors
 from tests.tools.every_function.doors import Doors, Outcome, open_doors
 from voxbridge.doctor import examination, mcp, tools
 from voxbridge.doctor.finding import Finding
@@ -67,7 +67,7 @@ async def test_what_is_not_there_is_said_in_one_sentence_the_same_by_each_door(
             known = SERVERS.keys() <= {one.name for one in found}
             return found if known and not any("started" in one.says for one in found) else []
 
-        findings = {one.name: one for one in await eventually(examined, within_s=BOUND_S)}
+        findings = {one.name: one for one in await eventually(examined)}
         for what, (name, arguments, code, remedy) in ABSENT.items():
             found = await asked(doors, name, arguments)
             assert len({outcome.message for outcome in found.values()}) == 1, (what, found)

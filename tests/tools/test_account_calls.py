@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from nats.aio.client import Client
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from tests.tools.test_service import lines, process, release
 from voxbridge.cli import cli
 from voxbridge.services.tools.session import checkpoints
@@ -68,7 +68,7 @@ async def acknowledged(connection: Client) -> None:
         info = await connection.jetstream().consumer_info(subjects.ACCOUNT_STREAM, subjects.TOOLS_CONSUMER)
         return not (info.num_ack_pending or info.num_pending)
 
-    await eventually(nothing_pending, within_s=BOUND_S)
+    await eventually(nothing_pending)
 
 
 async def test_a_call_is_run_and_answered_in_the_log_of_its_account(executors: Executors, client: Asking, connection: Client) -> None:

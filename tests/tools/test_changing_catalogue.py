@@ -65,7 +65,7 @@ async def test_an_executor_publishes_what_changed_and_runs_it_until_it_leaves(ex
         await eventually(store.functions)
         assert not await published()
         service._tools.replace("files", [named("files__echo")])
-        await eventually(published, within_s=3)
+        await eventually(published)
         await caller.call("files__echo", text="hello")
         done, _ = await caller.next(ToolCompleted)
         assert done.result["text"] == "hello"
@@ -73,7 +73,7 @@ async def test_an_executor_publishes_what_changed_and_runs_it_until_it_leaves(ex
         await caller.call("files__echo", "c2", text="hello")
         failed, _ = await caller.next(ToolFailed, "c2")
         assert failed.error.code == Code.NOT_FOUND
-        await eventually(lambda: _gone(store), within_s=3)
+        await eventually(lambda: _gone(store))
 
 
 async def _gone(store: Store) -> bool:

@@ -17,8 +17,6 @@ from voxbridge.services.tools.isolation.children import CHILDREN_LIMIT, WAITING_
 from voxbridge.services.tools.registry import Tool, load
 from voxbridge.shared.errors import Code, VoxbridgeError
 
-BOUND_S = 30.0
-
 
 @pytest.fixture
 def tools() -> dict[str, Tool]:
@@ -43,7 +41,7 @@ def is_gone(pid: int) -> bool:
 
 
 async def gone(pid: int) -> None:
-    await eventually(lambda: is_gone(pid), within_s=BOUND_S)
+    await eventually(lambda: is_gone(pid))
 
 
 async def refusal(children: Children, tool: Tool, **arguments: object) -> VoxbridgeError:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from tests.tools.test_macros import PACKS, call, click, release, save
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
@@ -58,7 +58,7 @@ async def run(caller: Caller, matched: Match, call_id: str) -> None:
 async def answers(caller: Caller, count: int) -> None:
     """Say to go on to each run that asks."""
     for number in range(count):
-        await eventually(lambda number=number: len(waiting(caller, "error")) > number, within_s=BOUND_S)  # type: ignore[misc]
+        await eventually(lambda number=number: len(waiting(caller, "error")) > number)  # type: ignore[misc]
         await click(caller, RunAnswerReceived(run_id=waiting(caller, "error")[number].run_id, text="go on"))
 
 
@@ -79,7 +79,7 @@ async def started_twice(caller: Caller, log: Log, mode: str, policy: str, how: s
     matched = await meant(log, said)
     assert (matched.name, matched.how, matched.sure) == (name, how, how != "fuzzy")
     await run(caller, matched, "r1")
-    await eventually(file.exists, within_s=BOUND_S)
+    await eventually(file.exists)
     await run(caller, matched, "r2")
     ends: dict[str, type[events.Event]] = {"r1": end, "r2": end}
     match mode:
@@ -90,9 +90,9 @@ async def started_twice(caller: Caller, log: Log, mode: str, policy: str, how: s
             del ends["r1"]
             await caller.next(TaskCancelled, "r1")
         case "queued":
-            await eventually(lambda: bool(waiting(caller, "queued")), within_s=BOUND_S)
+            await eventually(lambda: bool(waiting(caller, "queued")))
         case _:
-            await eventually(lambda: len(file.read_text().splitlines()) == 2, within_s=BOUND_S)
+            await eventually(lambda: len(file.read_text().splitlines()) == 2)
     release(file)
     if policy == "ask":
         await answers(caller, len(ends))

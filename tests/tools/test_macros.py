@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools.packs.macros.functions import MACROS_LIMIT
 from voxbridge.services.tools.runs.checks import check
 from voxbridge.services.tools.runs.document import DOCUMENT_BYTES, Call
@@ -251,7 +251,7 @@ async def test_a_run_that_was_killed_goes_on_at_its_step_and_repeats_nothing(
     async with process(config) as killed:
         await save(caller, "three", steps)
         await call(caller, "run_macro", "run", name="three")
-        await eventually(files[1].exists, within_s=BOUND_S)
+        await eventually(files[1].exists)
         killed.kill()
         await killed.wait()
     release(*files)
@@ -270,7 +270,7 @@ async def test_a_step_that_may_have_changed_something_is_not_run_again(
     async with process(config) as killed:
         await save(caller, "once", [{"call": "change", "arguments": {"file": str(file)}}, ECHOES[0]])
         await call(caller, "run_macro", "run", name="once")
-        await eventually(file.exists, within_s=BOUND_S)
+        await eventually(file.exists)
         killed.kill()
         await killed.wait()
     release(file)
@@ -285,7 +285,7 @@ async def test_a_drained_executor_leaves_the_next_step_to_its_successor(executor
     async with executors.running(PACKS) as first:
         await save(caller, "two", [{"call": "change", "arguments": {"file": str(file)}} for file in files])
         await call(caller, "run_macro", "run", name="two")
-        await eventually(files[0].exists, within_s=BOUND_S)
+        await eventually(files[0].exists)
         draining = asyncio.create_task(first.drain())
         release(files[0])
         await draining

@@ -9,7 +9,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from tests.tools.test_macros import PACKS as MACROS
 from tests.tools.test_macros import call, click, process, release, save
 from voxbridge.services.tools.session.session import refold
@@ -31,7 +31,7 @@ async def age_out(log: Log, sid: str) -> None:
     async def gone() -> bool:
         return not await log.read(sid)
 
-    await eventually(gone, within_s=BOUND_S)
+    await eventually(gone)
     await log.js.update_stream(stream)
 
 
@@ -73,7 +73,7 @@ async def test_a_flush_of_valkey_between_two_steps_costs_a_run_nothing(
     async with executors.running(PACKS), Redis.from_url(config.redis_url) as redis:
         await save(caller, "two", [{"call": "change", "arguments": {"file": str(file)}}, {"call": "echo", "arguments": {"text": "done"}}])
         await call(caller, "run_macro", "run", name="two")
-        await eventually(file.exists, within_s=BOUND_S)
+        await eventually(file.exists)
         await redis.flushall()
         release(file)
         assert (await caller.next(TaskCompleted, "run"))[0].result["text"] == "done"
@@ -84,7 +84,7 @@ async def test_a_run_that_asks_is_answered_after_its_process_was_killed(executor
     async with process(replace(config)) as killed:
         await save(caller, "trip", steps)
         await call(caller, "run_macro", "run", name="trip")
-        await eventually(lambda: bool(caller.told(RunWaiting)), within_s=BOUND_S)
+        await eventually(lambda: bool(caller.told(RunWaiting)))
         killed.kill()
         await killed.wait()
     await click(caller, RunAnswerReceived(run_id="run", text="Lisbon", step="where"))

@@ -13,7 +13,7 @@ from nats.aio.client import Client
 
 from tests.eventually import eventually
 from tests.knowledge.serving import serving
-from tests.tools.conftest import BOUND_S, Executors
+from tests.tools.conftest import Executors
 from voxbridge.shared import things
 from voxbridge.shared.knowledge import Ingest, asking
 
@@ -33,7 +33,7 @@ async def told(nc: Client, account: str) -> things.Things:
     async def ask() -> things.Things:
         return await things.ask(nc, account)
 
-    return await eventually(ask, within_s=BOUND_S)
+    return await eventually(ask)
 
 
 async def test_graphs_and_workflows_are_named_by_account(executors: Executors, nc: Client, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from tests.tools.replaced import replaced
 from tests.tools.test_service import MakeCaller, acknowledged
 from voxbridge.services.tools.session.session import refold
@@ -32,7 +32,7 @@ async def until_unheard(log: Log, *tasks: str, account: str = "local") -> None:
     async def is_so() -> bool:
         return (await unheard(log, account))[-1:] == [list(tasks)]
 
-    await eventually(is_so, within_s=BOUND_S)
+    await eventually(is_so)
 
 
 async def left(caller: Caller, *told: str) -> None:
@@ -62,7 +62,7 @@ async def test_the_end_of_a_task_is_given_to_one_later_session(
         await asyncio.gather(*(one.say(TasksWanted(task_ids=(TASK,), account="local")) for one in others))
         await until_unheard(log)
         await acknowledged(connection)
-        await eventually(lambda: recalled(*others), within_s=BOUND_S)
+        await eventually(lambda: recalled(*others))
     assert len(recalled(*others)) == 1
     done, _ = await first.next(TaskCompleted)
     assert (done.announce, done.ended_ts) == ("It is time.", None)

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.errors import APIError
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from voxbridge.services.tools.session.pull import BATCH, Pull
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.ids import new_session_id
@@ -96,7 +96,7 @@ async def test_a_consumer_that_is_deleted_ends_the_request(taker: Taker, log: Lo
 
     await eventually(waits)
     await log.js.delete_consumer(subjects.EVENT_STREAM, DURABLE)
-    await asyncio.wait_for(taking, 5.0)
+    await asyncio.wait_for(taking, BOUND_S)
     assert taker.messages == []
 
 
@@ -109,5 +109,5 @@ async def test_a_receiver_that_raises_for_the_last_message_does_not_hold_the_req
     pull = Pull(connection, subjects.EVENT_STREAM, DURABLE, fail)
     await pull.start()
     await store(log, 1)
-    await asyncio.wait_for(pull.take(1, 30.0), 5.0)
+    await asyncio.wait_for(pull.take(1, 30.0), BOUND_S)
     await pull.stop()

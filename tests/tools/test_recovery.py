@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.eventually import BOUND_S, eventually
+from tests.tools.conftest import Caller, Executors
 from tests.tools.test_service import MakeCaller, acknowledged, lines, process, release
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.session import intake
@@ -82,7 +82,7 @@ async def test_a_call_that_comes_again_is_left_to_the_process_that_has_it(
         async def holds() -> bool:
             return bool((await connection.jetstream().consumer_info("EV", "tools")).num_redelivered)
 
-        await eventually(holds, within_s=BOUND_S)
+        await eventually(holds)
         release(file)
         done, _ = await caller.next(ToolCompleted)
         await acknowledged(connection)
@@ -123,7 +123,7 @@ async def test_a_call_that_no_process_can_deal_with_is_given_up_after_its_tries(
     await connection.jetstream().publish(f"vx.s.{poisoned.sid}.ev.tools.i.tools.journal", b"\xc1")
     async with executors.running() as service:
         await poisoned.call("echo", text="never")
-        await eventually(lambda: service.stats()["refused"], within_s=BOUND_S)
+        await eventually(lambda: service.stats()["refused"])
         await acknowledged(connection)
         await healthy.call("echo", text="hello")
         await healthy.next(ToolCompleted)

@@ -16,7 +16,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.core.results import RESULT_LIMIT
 from voxbridge.services.tools.session import intake, sessions
@@ -47,7 +47,7 @@ MakeCaller = Callable[[], Awaitable[Caller]]
 
 async def lines(path: Path, count: int) -> list[str]:
     """Wait until a file has `count` runs, and return them."""
-    await eventually(lambda: path.exists() and len(path.read_text().splitlines()) >= count, within_s=BOUND_S)
+    await eventually(lambda: path.exists() and len(path.read_text().splitlines()) >= count)
     return path.read_text().splitlines()  # noqa: ASYNC240 - one line
 
 
@@ -58,7 +58,7 @@ async def acknowledged(connection: Client) -> None:
         info = await connection.jetstream().consumer_info("EV", "tools")
         return not (info.num_ack_pending or info.num_pending)
 
-    await eventually(nothing_pending, within_s=BOUND_S)
+    await eventually(nothing_pending)
 
 
 def release(path: Path) -> None:
@@ -297,7 +297,7 @@ async def test_the_catalogue_is_published_listed_and_brought_back(
     async with executors.running():
 
         async def published() -> list[str]:
-            found = await eventually(store.functions, within_s=BOUND_S)
+            found = await eventually(store.functions)
             return sorted(function.name for function in found)
 
         names = await published()
@@ -352,7 +352,7 @@ async def test_a_full_process_leaves_calls_to_the_stream(
         async def holds() -> bool:
             return bool((await connection.jetstream().consumer_info("EV", "tools")).num_pending == 1)
 
-        await eventually(holds, within_s=BOUND_S)
+        await eventually(holds)
         assert service.stats()["running"] == 1
         assert not second.exists()
         release(first)
@@ -376,7 +376,7 @@ async def test_a_result_waits_for_a_log_that_is_away(own_nats: Callable[[], Nats
         server.kill()
         release(file)
         server.start()
-        await eventually(lambda: client.is_connected, within_s=BOUND_S)
+        await eventually(lambda: client.is_connected)
         await log.reconnected()
         await caller.next(ToolCompleted)
         await acknowledged(client)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from tests.tools.core_driver import T0, Told, accepted, called, log_input
 from tests.tools.replaced import replaced
 from tests.tools.test_account_calls import Asking
@@ -78,12 +78,12 @@ async def test_a_task_that_was_refused_or_has_ended_counts_no_more(executors: Ex
         await lines(file, 1)
         await caller.call("work", "c2", file=str(file))
         await caller.next(ToolCompleted, "c2")
-        await eventually(lambda: tasks(service) == 1, within_s=BOUND_S)
+        await eventually(lambda: tasks(service) == 1)
         await caller.call("work", "c3", wrong=1)
         await caller.next(ToolFailed, "c3")
         release(file)
         await caller.next(TaskCompleted, "c1")
-        await eventually(lambda: tasks(service) == 0, within_s=BOUND_S)
+        await eventually(lambda: tasks(service) == 0)
 
 
 def test_a_task_counts_once_and_for_a_day_at_most() -> None:
@@ -133,7 +133,7 @@ async def test_a_task_that_runs_in_another_process_is_stopped_there(executors: E
             assert len(second._effects) == 0
             await second._unwanted.cancel("local", running.sid, "task-w1")
             await running.next(TaskCancelled, "w1")
-            await eventually(lambda: len(first._effects) == 0, within_s=BOUND_S)
+            await eventually(lambda: len(first._effects) == 0)
             await second._unwanted.cancel("local", running.sid, "task-w1")
             await other.call("list_tasks", "l1")
             listed, _ = await other.next(ToolCompleted, "l1")
@@ -160,7 +160,7 @@ async def says(caller: Caller, expected: str) -> None:
         listed, _ = await caller.next(ToolCompleted, call_id)
         return expected in listed.result["spoken"]
 
-    await eventually(is_said, within_s=BOUND_S)
+    await eventually(is_said)
 
 
 async def filled(callers: MakeCaller, tmp_path: Path, number_of: int = ACCOUNT_LIMIT) -> list[Path]:
@@ -197,7 +197,7 @@ async def test_a_call_that_is_approved_counts_among_the_tasks_of_its_account_and
         assert not (tmp_path / "a2").exists(), "it did not run"
         release(tmp_path / "a1")
         await caller.next(TaskCompleted, "a1")
-        await eventually(lambda: tasks(service) == ACCOUNT_LIMIT - 1, within_s=BOUND_S)
+        await eventually(lambda: tasks(service) == ACCOUNT_LIMIT - 1)
         for file in files:
             release(file)
 
@@ -211,9 +211,9 @@ async def test_a_call_that_goes_on_after_an_interruption_counts_and_is_not_refus
         await lines(tmp_path / "saved", 1)
         await caller.cancel("s1")
         await caller.next(TaskStarted, "s1")
-        await eventually(lambda: tasks(service) == ACCOUNT_LIMIT + 1, within_s=BOUND_S)
+        await eventually(lambda: tasks(service) == ACCOUNT_LIMIT + 1)
         release(files[0])
-        await eventually(lambda: tasks(service) == ACCOUNT_LIMIT, within_s=BOUND_S)
+        await eventually(lambda: tasks(service) == ACCOUNT_LIMIT)
         await caller.call("work", "late", file=str(tmp_path / "late"))
         refused, _ = await caller.next(ToolFailed, "late")
         assert refused.error.field == "tasks"

@@ -10,7 +10,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.eventually import eventually
-from tests.tools.conftest import BOUND_S, Caller, Executors
+from tests.tools.conftest import Caller, Executors
 from tests.tools.replaced import replaced
 from tests.tools.test_account_calls import Asking
 from tests.tools.test_service import MakeCaller, acknowledged
@@ -166,7 +166,7 @@ async def test_an_executor_killed_at_any_of_its_writes_takes_back_once(
 async def test_the_undo_of_an_interrupted_call_is_not_offered(config: Config, caller: Caller, connection: Client, tmp_path: Path) -> None:
     async with replaced(config, f"tests.tools.dying,{NOTES}", 2):  # journal, tool.started: then it is not known what happened
         await caller.call("leave", "c1", file=str(tmp_path / "left"))
-        await eventually(lambda: any(_call(one) == "c1" for one in caller.told()), within_s=BOUND_S)
+        await eventually(lambda: any(_call(one) == "c1" for one in caller.told()))
         assert (await did(caller, "undo_last", "u1"))["undone"] == []
 
 

@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from redis.asyncio import Redis
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.fakes.gemini.rules import Options
 from tests.fakes.gemini.server import GeminiServer
 from tests.voice.model_server import ModelServer
@@ -39,7 +39,6 @@ from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.service.process import connected
 from voxbridge.shared.store.store import Store
 
-BOUND_S = 40.0
 BUSY_S = 15.0
 """Longest time in seconds of a short operation on a busy machine. `make bench` has the figures."""
 
@@ -51,7 +50,7 @@ E = TypeVar("E", bound=events.Event)
 
 async def becomes(ask: Callable[[], Awaitable[bool]]) -> None:
     """Poll until a state is reached that gives no signal."""
-    await eventually(ask, within_s=BOUND_S)
+    await eventually(ask)
 
 
 async def left(store: Store, page: Page) -> None:
@@ -293,7 +292,7 @@ class Workers:
         )
         assert running.stderr is not None
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(BOUND_S):
                 while b"voice serves" not in await running.stderr.readline():
                     assert running.returncode is None
             yield running

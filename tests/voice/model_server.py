@@ -12,6 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, Final
 
+from tests.eventually import BOUND_S
 from voxbridge.shared.audio.frames import OUTPUT_RATE
 
 PARTS: Final = {
@@ -91,7 +92,7 @@ class ModelServer:
 
     async def until_asked(self, part: str, count: int = 1) -> None:
         """Wait until a part got so many requests."""
-        async with asyncio.timeout(10), self._asked:
+        async with asyncio.timeout(BOUND_S), self._asked:
             await self._asked.wait_for(lambda: len(self.asked(part)) >= count)
 
     async def __aenter__(self) -> ModelServer:

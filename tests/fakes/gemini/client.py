@@ -13,10 +13,10 @@ from google import genai
 from google.genai import errors, types
 from google.genai.live import AsyncSession
 
+from tests.eventually import BOUND_S
 from tests.fakes.gemini.server import GeminiServer
 
 MODEL = "gemini-2.5-flash-native-audio-latest"
-PATIENCE_S = 10.0
 
 
 def connect(*, model: str = MODEL, key: str = "key-1", version: str = "v1beta", **config: Any) -> AbstractAsyncContextManager[AsyncSession]:
@@ -28,13 +28,13 @@ def connect(*, model: str = MODEL, key: str = "key-1", version: str = "v1beta", 
 
 async def rest(session: AsyncSession) -> list[types.LiveServerMessage]:
     """Return the messages up to the end of the turn."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         return [message async for message in session.receive()]
 
 
 async def one(session: AsyncSession) -> types.LiveServerMessage:
     """Return the next message."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         return await anext(session.receive())
 
 
@@ -99,7 +99,7 @@ async def send(session: AsyncSession, pcm: bytes, piece_ms: int = 20) -> None:
 async def refused(opening: AbstractAsyncContextManager[AsyncSession], act: Callable[[AsyncSession], Awaitable[None]] | None = None) -> Any:
     """Return the error with which a session ends, after it was opened or after `act`."""
     try:
-        async with asyncio.timeout(PATIENCE_S), opening as session:
+        async with asyncio.timeout(BOUND_S), opening as session:
             if act is not None:
                 await act(session)
             while True:

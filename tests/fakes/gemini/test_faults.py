@@ -11,7 +11,8 @@ from google import genai
 from google.genai import errors, types
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
-from tests.fakes.gemini.client import MODEL, PATIENCE_S, connect, handle_of, kinds, one, refused, rest, said
+from tests.eventually import BOUND_S
+from tests.fakes.gemini.client import MODEL, connect, handle_of, kinds, one, refused, rest, said
 from tests.fakes.gemini.server import GeminiServer, Line, Refusal, Session, Turn
 
 
@@ -207,7 +208,7 @@ async def test_pongs_can_be_late(gemini: GeminiServer) -> None:
         await rest(session)
         assert not pong.done()
         gemini.release_pongs()
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(BOUND_S):
             await pong
 
 

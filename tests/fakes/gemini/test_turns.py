@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from google.genai import errors, types
 
+from tests.eventually import BOUND_S
 from tests.fakes.gemini.client import (
     MODEL,
-    PATIENCE_S,
     answer,
     connect,
     contents,
@@ -359,6 +359,6 @@ async def test_a_turn_whose_connection_is_cut_lets_go_of_whoever_waits_for_it(ge
         waiting = [asyncio.create_task(gemini.turn(found, Turn(says="A story.", stops_at_ms=100))) for _ in range(2)]
         await gemini.until(lambda: found.model.stopped)
         gemini.kill()
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(BOUND_S):
             await asyncio.gather(*waiting)
         assert found.model.turns == 0

@@ -22,6 +22,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from tests.eventually import BOUND_S
 from tests.fakes.openai import realtime_rules as rules
 from tests.fakes.openai.realtime_rules import BYTES_PER_MS, Refused
 from tests.fakes.openai.realtime_turns import Turn
@@ -78,7 +79,7 @@ class OpenAIRealtimeServer:
 
     async def session(self, count: int = 1) -> Session:
         """Wait for the `count`-th session, and return it."""
-        async with asyncio.timeout(5), self._changed:
+        async with asyncio.timeout(BOUND_S), self._changed:
             await self._changed.wait_for(lambda: len(self.sessions) >= count)
         return self.sessions[count - 1]
 
@@ -171,13 +172,13 @@ class Session:
 
     async def until(self, kind: str, count: int = 1) -> dict[str, Any]:
         """Wait for the `count`-th event of a type, and return it."""
-        async with asyncio.timeout(5), self._changed:
+        async with asyncio.timeout(BOUND_S), self._changed:
             await self._changed.wait_for(lambda: len(self.of(kind)) >= count)
         return self.of(kind)[count - 1]
 
     async def until_heard(self, size: int) -> None:
         """Wait for so many bytes of audio."""
-        async with asyncio.timeout(5), self._changed:
+        async with asyncio.timeout(BOUND_S), self._changed:
             await self._changed.wait_for(lambda: len(self.heard) >= size)
 
     def release(self) -> None:

@@ -14,6 +14,7 @@ from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from openai.types.realtime import RealtimeSessionCreateRequestParam
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from tests.eventually import BOUND_S
 from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer
 from tests.fakes.openai.realtime_turns import Turn, frames, tone
 
@@ -48,7 +49,7 @@ class Client:
 
     async def until(self, kind: str) -> Any:
         """Return the next event of a type."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(BOUND_S):
             while True:
                 event: Any = await self.sdk.recv()
                 self.kinds.append(event.type)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Client, Running, Serve, alike
 from tests.gateway.core.driver import SID, START, Driven, appended, called, error_of, fresh, live, recorded, requested, say
 from tests.gateway.stand_in import Session, StandIn
@@ -214,7 +214,7 @@ async def test_the_token_of_go_away_goes_on_with_the_same_session_and_tells_exac
             {"type": "transcript", "role": "user", "text": f"missed {number}", "seq": seq} for number, seq in enumerate(missed)
         ]
         await client.say({"type": "audio", "data": "AQI="})
-        assert (await asyncio.wait_for(session.microphone.get(), 10))[16:] == b"\x01\x02"
+        assert (await asyncio.wait_for(session.microphone.get(), BOUND_S))[16:] == b"\x01\x02"
         await session.plays(pack(PCM16, 4, 0, wall_ms32(), b"\x05\x06"))
         assert await client.next() == {"type": "audio", "data": "BQY="}
         await client.say({"type": "text", "text": "still here"})
@@ -309,7 +309,7 @@ async def test_while_the_log_is_away_the_token_is_not_spent(serve: Serve, own_na
             assert (await start(client, token))["code"] == "UNAVAILABLE"
             assert await client.close_code() == 1013
         server.start()
-        seq = await asyncio.wait_for(session.says(said("live")), 30)
+        seq = await asyncio.wait_for(session.says(said("live")), BOUND_S)
         async with two.client(v1=False) as client:
             assert (await start(client, token))["resumed"] is True
             assert (await client.next())["seq"] == seq

@@ -9,7 +9,8 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Client, Running, Serve
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.rest.app import application
 from voxbridge.shared import events
@@ -52,7 +53,7 @@ def token(door: Running, **wishes: Any) -> str:
 
 async def asked(door: Running, method: str, path: str, given: str = "", **options: Any) -> httpx.Response:
     headers = {"Authorization": f"Bearer {given}"} if given else {}
-    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=PATIENCE_S, headers=headers) as client:
+    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=BOUND_S, headers=headers) as client:
         return await client.request(method, path, **options)
 
 

@@ -13,8 +13,8 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Running, Serve
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Running, Serve
 from tests.gateway.vox.raw import upgraded
 from voxbridge.services.gateway.door import connection_limits, http_front
 from voxbridge.services.gateway.door.http_front import HEAD_BYTES, HEADERS, LINE_BYTES, PIPELINE
@@ -33,7 +33,7 @@ def bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 async def connection(running: Running) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(BOUND_S):
             yield reader, writer
     finally:
         writer.close()

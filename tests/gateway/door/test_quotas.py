@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Client, Serve
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Client, Serve
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.door.admission import ACCOUNTS_LIMIT, Admission
 from voxbridge.shared.bus import subjects
@@ -25,7 +25,7 @@ from voxbridge.shared.log.quotas import Starts
 
 async def the_rest(client: Client) -> AsyncIterator[Any]:
     """Yield all messages until the socket is closed."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         with suppress(ConnectionClosed):
             while True:
                 yield await client.next()
@@ -97,7 +97,7 @@ async def test_no_call_begins_in_the_reserve_of_the_log_and_those_that_are_there
         text = Feed(running.gateway.log, sid, lambda _: stored.set(), writer="gateway", types=("text.received",))
         await text.start()
         await client.say({"type": "text", "text": "I go on."})
-        await asyncio.wait_for(stored.wait(), PATIENCE_S)
+        await asyncio.wait_for(stored.wait(), BOUND_S)
         await text.stop()
         admission.look(10)
         async with running.client() as again:
@@ -109,7 +109,7 @@ async def test_the_room_of_the_log_is_looked_at_by_itself(serve: Serve, nats_url
     async with running.client() as client:
         await client.started()
     watching = asyncio.create_task(running.gateway.admission.watch(running.gateway.log))
-    await eventually(lambda: running.gateway.admission.used != 0, within_s=PATIENCE_S)
+    await eventually(lambda: running.gateway.admission.used != 0)
     watching.cancel()
     assert running.gateway.admission.condition().ok
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Running
 from tests.gateway.platform.conftest import CONFIGURE, SHOP, make_key, page
 from tests.gateway.stand_in import StandIn
@@ -26,7 +26,7 @@ async def test_a_page_configures_speaks_and_is_answered_in_the_words_of_the_prot
         session = await voice.session()
         assert await client.next() == READY
         await client.socket.send(b"\x01\x00" * 320)
-        heard = await asyncio.wait_for(session.microphone.get(), 10)
+        heard = await asyncio.wait_for(session.microphone.get(), BOUND_S)
         assert heard[16:] == b"\x01\x00" * 320
         await session.moment(moments.GreetingBegun("Hey!"))
         assert await client.next() == {"type": "greeting", "text": "Hey!"}
@@ -94,7 +94,7 @@ async def test_a_session_of_a_key_has_its_account_its_limits_and_nothing_of_the_
     }
     async with page(running, text) as client:
         await client.say(CONFIGURE | options)
-        asked = (await asyncio.wait_for(voice.requests.get(), 10)).event
+        asked = (await asyncio.wait_for(voice.requests.get(), BOUND_S)).event
         assert isinstance(asked, gateway.SessionRequested)
         assert (asked.account, asked.system_prompt, asked.output, asked.filler) == ("shop", CONFIGURE["instructions"], "audio", False)
         assert asked.options == gateway.SessionOptions(
@@ -110,7 +110,7 @@ async def test_a_page_without_a_greeting_gets_none(running: Running, voice: Stan
     _, text = await make_key(running, origins=(SHOP,))
     async with page(running, text) as client:
         await client.say({"type": "configure", "instructions": "Be brief."})
-        asked = (await asyncio.wait_for(voice.requests.get(), 10)).event
+        asked = (await asyncio.wait_for(voice.requests.get(), BOUND_S)).event
         assert isinstance(asked, gateway.SessionRequested)
         assert asked.options.greeting == ""
 
@@ -119,7 +119,7 @@ async def test_a_voice_that_nobody_has_is_the_default_voice_and_a_notice(complet
     _, text = await make_key(complete, origins=(SHOP,), mode="gemini")
     async with page(complete, text) as client:
         await client.say(CONFIGURE | {"voice": "jess"})
-        asked = (await asyncio.wait_for(voice.requests.get(), 10)).event
+        asked = (await asyncio.wait_for(voice.requests.get(), BOUND_S)).event
         assert isinstance(asked, gateway.SessionRequested)
         assert (asked.mode, asked.voice) == ("gemini", "")
         assert await client.next() == READY

@@ -11,6 +11,7 @@ import pytest
 from nats.aio.msg import Msg
 from websockets.exceptions import ConnectionClosed
 
+from tests.eventually import BOUND_S
 from tests.gateway.conftest import Running
 from tests.gateway.platform.conftest import CONFIGURE, SHOP, TOOL, make_key, page
 from tests.gateway.stand_in import StandIn
@@ -119,7 +120,7 @@ async def test_a_second_configuration_does_not_take_the_place_of_the_one_that_is
             await client.say(first)
             await client.say(second)
             await client.until("error")
-    asked = (await asyncio.wait_for(voice.requests.get(), 10)).event
+    asked = (await asyncio.wait_for(voice.requests.get(), BOUND_S)).event
     assert isinstance(asked, gateway.SessionRequested)
     assert (asked.functions, voice.requests.empty()) == ((), True)
 

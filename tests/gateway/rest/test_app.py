@@ -13,7 +13,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from tests.gateway.conftest import PATIENCE_S, Running
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
@@ -269,7 +270,7 @@ async def test_every_answer_to_generated_requests_is_as_the_document_says(comple
     cases = examples(schemathesis.openapi.from_dict(document), count=20)
     operations = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     assert {case.operation.label for case in cases} == operations
-    patience_s = 2 * PATIENCE_S  # a name like that of an MCP tool is an executor's to refuse, and there is none here: it takes the longest
+    patience_s = 2 * BOUND_S  # a name like that of an MCP tool is an executor's to refuse, and there is none here: it takes the longest
     async with httpx.AsyncClient(trust_env=False, timeout=patience_s) as client:
         for number, case in enumerate(cases):
             if number % 3 == 0 and "session_id" in case.path_parameters and case.meta is not None and case.meta.generation.mode.is_positive:

@@ -67,7 +67,7 @@ async def test_a_page_reports_over_its_socket_into_the_log_of_its_account_and_no
         async def there() -> bool:
             return bool([one async for one in log.read_all(subjects.awareness_log("local"))])
 
-        await eventually(there, within_s=20)
+        await eventually(there)
         (one,) = [one async for one in log.read_all(subjects.awareness_log("local"))]
         assert isinstance(one.event, PageVisited)
         sid = one.event.session

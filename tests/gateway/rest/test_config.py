@@ -16,7 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.conftest import PATIENCE_S, Running, Serve, keys_of_voice, listening, publish
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Running, Serve, keys_of_voice, listening, publish
 from tests.gateway.rest.test_app import held
 from tests.ports import free_port
 from voxbridge.services.gateway.door.admin_auth import Admins, is_loopback, owner_alone
@@ -49,11 +50,11 @@ async def gateway(nats_url: str, redis_url: str, folder: Path, **settings: Any) 
             yield found
         finally:
             await found.gateway.drain()
-            await asyncio.wait_for(serving, PATIENCE_S)
+            await asyncio.wait_for(serving, BOUND_S)
 
 
 async def ask(door: Running, method: str, path: str = PATH, **options: Any) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=BOUND_S) as client:
         return await client.request(method, path, **options)
 
 
@@ -152,7 +153,7 @@ async def test_a_body_that_does_not_come_is_waited_for_a_bounded_time(running: R
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
     head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Length: 100\r\n\r\n"
     writer.write(head.encode() + b'{"provider": "gemini"')
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         assert (await reader.readline()).split()[1] == b"504"
     writer.close()
     await writer.wait_closed()

@@ -12,8 +12,8 @@ import httpx
 import msgspec
 import pytest
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Address, Running, Serve
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Address, Running, Serve
 from tests.gateway.processes import Processes
 from tests.tools.conftest import Executors
 from tests.tools.test_service import lines, process, release
@@ -48,7 +48,7 @@ async def executor(config: Config) -> AsyncIterator[None]:
 
 async def ask(door: Address, method: str, path: str, *, key: str = "", **options: Any) -> httpx.Response:
     headers = {"Idempotency-Key": key} if key else {}
-    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=BOUND_S) as client:
         return await client.request(method, f"/api/vox/{path}", headers=headers, **options)
 
 
@@ -125,7 +125,7 @@ async def test_a_body_has_a_limit_and_one_at_the_limit_is_taken(running: Running
 @pytest.mark.usefixtures("executor")
 @pytest.mark.parametrize("key", ["", "a b", "ä", "x" * (KEY_LIMIT + 1)])
 async def test_a_key_that_is_none_is_refused(running: Running, key: str) -> None:
-    async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=BOUND_S) as client:
         headers = [(b"Idempotency-Key", key.encode())]
         answer = await client.post("/api/vox/function/echo", json={"args": {"text": "a"}}, headers=headers)
     assert (answer.status_code, answer.json()["field"], answer.json()["limit"]) == (422, "Idempotency-Key", KEY_LIMIT)
@@ -214,7 +214,7 @@ async def test_a_gateway_that_is_killed_while_the_function_runs_loses_nothing(co
 async def test_a_killed_executor_leaves_one_effect_and_an_honest_outcome(running: Running, config: Config, tmp_path: Path) -> None:
     file, harmless = tmp_path / "runs", tmp_path / "harmless"
     async with process(config) as killed:
-        await eventually(lambda: ready(running), within_s=PATIENCE_S)
+        await eventually(lambda: ready(running))
         asked = asyncio.create_task(call(running, "change", key="k", file=str(file)))
         other = asyncio.create_task(call(running, "harmless", key="h", file=str(harmless)))
         await lines(file, 1)
@@ -251,7 +251,7 @@ async def test_a_function_that_takes_long_is_a_task_that_is_listed_and_asked_for
         found = (await ask(running, "GET", f"tasks/{task_id}")).json()
         return found if found["state"] == "completed" else None
 
-    assert (await eventually(over, within_s=PATIENCE_S))["result"]["success"] is True
+    assert (await eventually(over))["result"]["success"] is True
     assert (await ask(running, "GET", "tasks")).json() == {"tasks": [], "count": 0, "incomplete": False}
     assert (await ask(running, "DELETE", f"tasks/{task_id}")).status_code == 409
 
@@ -291,7 +291,7 @@ async def test_what_destroys_waits_for_a_person(running: Running, tmp_path: Path
         found = (await ask(running, "GET", f"tasks/{task['id']}")).json()
         return found if "result" in found else None
 
-    ended = await eventually(over, within_s=PATIENCE_S)
+    ended = await eventually(over)
     assert ended["state"] == ("completed" if answer == "approved" else "declined")
     assert file.exists() is (answer == "approved")
     (last,) = (await ask(running, "GET", "tasks", params={"ended": True})).json()["tasks"]
@@ -332,7 +332,7 @@ async def test_a_gateway_lets_so_many_requests_wait(running: Running, tmp_path: 
     monkeypatch.setattr(gateway_calls, "WAITING_LIMIT", 2)
     file = tmp_path / "runs"
     waiting = [asyncio.create_task(call(running, "effect", key="k", file=str(file))) for _ in range(2)]
-    await eventually(lambda: running.gateway.calls._waiting == 2, within_s=PATIENCE_S)
+    await eventually(lambda: running.gateway.calls._waiting == 2)
     refused = await call(running, "effect", key="k", file=str(file))
     assert (refused.status_code, refused.json()["code"]) == (503, "OVERLOADED")
     release(file)
@@ -378,7 +378,7 @@ async def test_a_call_that_no_executor_takes_in_time_is_timed_out_and_never_begu
     answer = await call(running, "effect", key="k", file=str(file))
     assert (answer.status_code, answer.json()["code"]) == (504, "TIMED_OUT")
     async with Executors(config).running(PACKS):
-        late = await eventually(lambda: ended(running, file), within_s=PATIENCE_S)
+        late = await eventually(lambda: ended(running, file))
     assert late["code"] == "TIMED_OUT"
     assert not file.exists()
 
@@ -391,7 +391,7 @@ async def ended(running: Running, file: Path) -> Any:
 @pytest.mark.usefixtures("executor")
 async def test_access_tokens_call_nothing(running: Running) -> None:
     token = (await running_token(running))["token"]
-    async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=BOUND_S) as client:
         headers = {"Authorization": f"Bearer {token}"}
         answers = [
             await client.post("/api/vox/function/echo", json={"args": {"text": "a"}}, headers=headers),
@@ -404,7 +404,7 @@ async def test_access_tokens_call_nothing(running: Running) -> None:
 
 
 async def running_token(running: Running) -> dict[str, Any]:
-    async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=BOUND_S) as client:
         return dict((await client.post("/api/tokens", json={})).json())
 
 
@@ -427,6 +427,6 @@ async def test_an_erased_account_begins_anew(running: Running, tmp_path: Path) -
     assert (await call(running, "effect", key="k", file=str(file))).status_code == 200
     await erase(gateway.log, gateway.resources.redis, LOCAL, by="Ada", now=gateway.resources.clock.now_us())
     followed = await gateway.calls.ledgers.of("local")
-    await eventually(lambda: followed.ledger.keyed(hashlib.sha256(b"local\0k").hexdigest(), 0) is None, within_s=PATIENCE_S)
+    await eventually(lambda: followed.ledger.keyed(hashlib.sha256(b"local\0k").hexdigest(), 0) is None)
     assert (await call(running, "effect", key="other", file=str(file))).status_code == 200
     assert len(await lines(file, 2)) == 2

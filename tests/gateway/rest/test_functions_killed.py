@@ -12,8 +12,8 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Address, Running, Serve
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Address, Running, Serve
 from tests.gateway.processes import Processes
 from tests.gateway.rest.test_functions import LOCAL, PACKS, call, ready
 from tests.tools.conftest import Executors
@@ -67,7 +67,7 @@ async def test_a_gateway_killed_at_each_event_leaves_one_effect_that_is_told_who
         async with killed_at(config.nats_url, event_type, nth, doomed.kill) as died:
             with suppress(httpx.TransportError):
                 await call(doomed, "change", key="k", file=str(file))
-            await asyncio.wait_for(died.wait(), PATIENCE_S)
+            await asyncio.wait_for(died.wait(), BOUND_S)
         answers = await asyncio.gather(*(call(other, "change", key="k", file=str(file)) for _ in range(5)))
     assert [one.json() for one in answers] == [ANSWERED] * 5
     assert effects(file) == 1
@@ -100,12 +100,12 @@ async def test_an_executor_killed_at_each_event_leaves_at_most_one_effect_and_ne
     file, log = tmp_path / "runs", running.gateway.log
     release(file)
     async with AsyncExitStack() as others, process(config) as doomed:
-        await eventually(lambda: ready(running), within_s=PATIENCE_S)
+        await eventually(lambda: ready(running))
         if beside:
             await others.enter_async_context(Executors(config).running(PACKS))
         async with killed_at(config.nats_url, event_type, nth, doomed.kill) as died:
             asked = asyncio.create_task(asked_again(running, file))
-            await asyncio.wait_for(died.wait(), PATIENCE_S)
+            await asyncio.wait_for(died.wait(), BOUND_S)
         if not beside:
             await others.enter_async_context(Executors(config).running(PACKS))
         first = await asked
@@ -127,7 +127,7 @@ async def test_an_executor_killed_at_each_event_leaves_at_most_one_effect_and_ne
 async def test_with_two_executors_one_is_killed_at_each_start_and_the_other_goes_on(serve: Serve, config: Config, tmp_path: Path) -> None:
     door = await serve(config.nats_url, config.redis_url)
     async with Executors(config).running(PACKS), process(config) as doomed:
-        await eventually(lambda: ready(door), within_s=PATIENCE_S)
+        await eventually(lambda: ready(door))
         files = [tmp_path / f"runs-{number}" for number in range(20)]
         for file in files:
             release(file)

@@ -16,7 +16,8 @@ from nats.aio.client import Client
 from nats.js.api import RePublish
 from nats.micro.request import Request
 
-from tests.gateway.conftest import PATIENCE_S, Running, drawing, listening
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Running, drawing, listening
 from tests.gateway.rest.test_app import held
 from tests.long_call import Call
 from tests.ports import free_port
@@ -49,7 +50,7 @@ async def recording(nats_url: str, redis_url: str, folder: Path) -> AsyncIterato
                 yield running
         finally:
             await gateway.drain()
-            await asyncio.wait_for(serving, PATIENCE_S)
+            await asyncio.wait_for(serving, BOUND_S)
 
 
 @pytest.fixture
@@ -249,7 +250,7 @@ async def test_an_installation_that_records_says_so_and_what_passes_is_copied_no
     nc = recorder.gateway.resources.audio_nc
     await nc.publish(subjects.audio_in(sid), frames.pack(frames.PCM16, 1, 0, 0, b"ab"))
     log = recorder.gateway.log
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(BOUND_S):
         while (await log.js.stream_info(subjects.MICROPHONE_STREAM)).state.messages < 1:  # it is stored a moment after it is accepted
             await nc.flush()
     assert (await log.js.stream_info(subjects.RECORD_STREAM)).state.messages == 0
@@ -309,7 +310,7 @@ async def test_what_nobody_should_ask_for_is_refused(running: Running, drawn: Wa
 
 async def waveform(running: Running, sid: str, channel: str, *, bins: int) -> dict[str, Any]:
     """Request a whole waveform until it is complete, and return it."""
-    async with asyncio.timeout(PATIENCE_S * 3):
+    async with asyncio.timeout(BOUND_S * 3):
         while True:
             found: dict[str, Any] = (await running.get(f"/api/sessions/{sid}/waveform?channel={channel}&bins={bins}")).json()
             if found["complete"]:

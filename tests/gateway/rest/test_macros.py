@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Address, Running
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Address, Running
 from tests.tools.conftest import Executors
 from tests.tools.test_service import release
 from voxbridge.shared.config import Config
@@ -32,7 +32,7 @@ async def executor(config: Config) -> AsyncIterator[None]:
 
 async def ask(door: Address, method: str, path: str = "", *, key: str = "", **options: Any) -> httpx.Response:
     headers = {"Idempotency-Key": key} if key else {}
-    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=BOUND_S) as client:
         return await client.request(method, f"/api/vox/macros{path}", headers=headers, **options)
 
 
@@ -54,21 +54,21 @@ async def test_a_macro_is_saved_listed_run_and_deleted(running: Running) -> None
     assert begun.status_code == 202
 
     async def result() -> dict[str, Any]:
-        async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=BOUND_S) as client:
             found: dict[str, Any] = (await client.get(f"/api/vox/tasks/{begun.json()['task_id']}")).json()
         return found
 
     async def is_done() -> bool:
         return "result" in await result()
 
-    await eventually(is_done, within_s=PATIENCE_S)
+    await eventually(is_done)
     assert (await result())["result"]["text"] == "hello Ada"
     assert (await ask(running, "DELETE", "/say_hello")).status_code == 202
 
     async def is_gone() -> bool:
         return await names(running) == []
 
-    await eventually(is_gone, within_s=PATIENCE_S)
+    await eventually(is_gone)
 
 
 @pytest.mark.usefixtures("executor")
@@ -78,12 +78,12 @@ async def test_a_step_that_destroys_is_approved_over_rest(running: Running, tmp_
     steps = [{"call": "destroy", "arguments": {"file": str(file)}}]
     assert (await ask(running, "POST", json={"name": "Clean up", "steps": steps})).status_code == 200
     begun = (await ask(running, "POST", "/clean_up/run")).json()
-    async with httpx.AsyncClient(base_url=f"{running.base}/api/vox", trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=f"{running.base}/api/vox", trust_env=False, timeout=BOUND_S) as client:
 
         async def waiting() -> Any:
             return (await client.get("/approvals")).json()["approvals"]
 
-        (asked,) = await eventually(waiting, within_s=PATIENCE_S)
+        (asked,) = await eventually(waiting)
         assert (asked["function"], asked["arguments"]) == ("destroy", {"file": str(file)})
         assert not file.exists()
         assert (await client.post(f"/approvals/{asked['id']}", json={"answer": "approved"})).status_code == 202
@@ -92,7 +92,7 @@ async def test_a_step_that_destroys_is_approved_over_rest(running: Running, tmp_
             found = (await client.get(f"/tasks/{begun['task_id']}")).json()
             return found if "result" in found else None
 
-        assert (await eventually(over, within_s=PATIENCE_S))["state"] == "completed"
+        assert (await eventually(over))["state"] == "completed"
         assert await waiting() == []
     assert len(file.read_text().splitlines()) == 1
 

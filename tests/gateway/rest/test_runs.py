@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Address, Running
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Address, Running
 from tests.tools.conftest import Executors
 from voxbridge.services.gateway.calls import runs as gateway_runs
 from voxbridge.services.gateway.core.messages import ANSWER_LIMIT
@@ -38,7 +38,7 @@ async def executor(config: Config) -> AsyncIterator[None]:
 
 
 async def ask(door: Address, method: str, path: str, **options: Any) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(base_url=door.base, trust_env=False, timeout=BOUND_S) as client:
         return await client.request(method, f"/api/{path}", **options)
 
 
@@ -57,7 +57,7 @@ async def reaches(door: Address, run_id: str, state: str) -> dict[str, Any]:
     async def there() -> bool:
         return bool((await ask(door, "GET", f"runs/{run_id}")).json().get("state") == state)
 
-    await eventually(there, within_s=PATIENCE_S)
+    await eventually(there)
     found: dict[str, Any] = (await ask(door, "GET", f"runs/{run_id}")).json()
     return found
 
@@ -118,7 +118,7 @@ async def test_a_run_goes_step_by_step_and_is_answered_before_each(running: Runn
             found = (await ask(running, "GET", f"runs/{run_id}")).json()
             return (found.get("waits_for"), found.get("step")) == ("step", step)
 
-        await eventually(there, within_s=PATIENCE_S)
+        await eventually(there)
 
     await at("one")
     wrong = await ask(running, "POST", f"runs/{run_id}/answer", json={"text": "hm"})

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from websockets.exceptions import ConnectionClosed
 
-from tests.gateway.conftest import PATIENCE_S, Client, Running
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Client, Running
 from tests.gateway.core.test_step import PAYLOADS
 from tests.gateway.stand_in import StandIn
 from tests.gateway.vox.raw import head, received, text, upgraded
@@ -46,7 +47,7 @@ async def test_a_message_over_one_mebibyte_gets_an_error_and_the_socket_stays_op
 
 
 async def test_a_head_that_asks_for_more_than_four_mebibytes_closes_with_1009(running: Running, voice: StandIn) -> None:
-    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+    async with upgraded(running) as (reader, writer), asyncio.timeout(BOUND_S):
         frames_of_gateway = received(reader)
         writer.write(text(b'{"type":"start","mode":"echo"}'))
         while b"setup_complete" not in (await anext(frames_of_gateway))[1]:
@@ -59,7 +60,7 @@ async def test_a_message_over_256_kibibytes_before_there_is_a_session_closes_wit
     async with running.client() as client:
         await client.socket.send(b"x" * FIRST_LIMIT, text=True)
         assert (await client.until("error"))["code"] == "INVALID_MESSAGE"
-    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+    async with upgraded(running) as (reader, writer), asyncio.timeout(BOUND_S):
         writer.write(head(TEXT, FIRST_LIMIT + 1, bits=64))
         assert [int.from_bytes(payload[:2]) async for _, payload in received(reader)] == [1009]
 
@@ -79,7 +80,7 @@ async def test_pcm_of_odd_length_and_a_second_start_get_errors_and_the_session_g
         await client.say({"type": "start", "mode": "echo"})
         assert (await client.until("error"))["code"] == "CONFLICT"
         await client.socket.send(pack(PCM16, 0, 0, 0, b"ab"))
-        assert (await asyncio.wait_for(session.microphone.get(), PATIENCE_S))[16:] == b"ab"
+        assert (await asyncio.wait_for(session.microphone.get(), BOUND_S))[16:] == b"ab"
 
 
 async def test_a_hundred_wrong_messages_close_with_4009(running: Running) -> None:
@@ -111,7 +112,7 @@ async def test_a_storm_of_random_messages_harms_nobody(running: Running, voice: 
                         await client.socket.send(payload + os.urandom(20))
                     client.socket.transport.abort()
         await witness.socket.send(pack(PCM16, 0, 0, 0, b"ok"))
-        assert (await asyncio.wait_for(session.microphone.get(), PATIENCE_S))[16:] == b"ok"
+        assert (await asyncio.wait_for(session.microphone.get(), BOUND_S))[16:] == b"ok"
         await still_works(witness)
     metrics = (await running.get("/metrics")).text
     assert 'voxbridge_gateway_errors_total{code="INTERNAL"}' not in metrics
@@ -132,7 +133,7 @@ async def test_a_client_that_does_not_read_is_closed_with_4008_and_others_hear_e
         to_other = await voice.session()
         big = pack(PCM16, 1, 0, wall_ms32(), bytes(60_000))
         heard = 0
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(BOUND_S):
             while not running.gateway.metrics.closes[4008]:
                 await to_slow.plays(pack(PCM16, 1, 0, wall_ms32(), bytes(60_000)))
                 await to_other.plays(pack(PCM16, 1, heard, wall_ms32(), b"ab"))
@@ -202,5 +203,5 @@ async def test_a_microphone_that_floods_is_dropped_beyond_15_s_and_told_so_once(
         dropped = int(running.gateway.metrics.dropped["ahead_of_time"])
         assert dropped > 0, "forty seconds were sent at once"
         for _ in range(20 - dropped):
-            await asyncio.wait_for(session.microphone.get(), PATIENCE_S)
+            await asyncio.wait_for(session.microphone.get(), BOUND_S)
         assert session.microphone.empty()

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.msg import Msg
 
+from tests.eventually import BOUND_S
 from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.services.gateway.vox import microphones
 from voxbridge.services.gateway.vox.microphones import GATHER_FROM, GATHER_LIMIT, HELD_S, LATE_S, RECENT, Microphone, Microphones
@@ -58,7 +59,7 @@ class Bench:
         self.microphones.publish(self.microphone, payload)
 
     async def until(self, count: int) -> list[bytes]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             while len(self.heard) < count:
                 self._more.clear()
                 await self._more.wait()
@@ -68,7 +69,7 @@ class Bench:
         return [frames.parse(payload).sequence for payload in self.heard]
 
     async def until_number(self, number: int) -> list[int]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(BOUND_S):
             while number not in self.numbers():
                 self._more.clear()
                 await self._more.wait()
@@ -199,7 +200,7 @@ async def test_ten_seconds_are_held_and_of_more_the_newest(cut_off: Bench, serve
     bench, whole, cut = cut_off, HELD_S * 1_000 // FRAME_MS, asyncio.Event()
     bench.nc.on_cut = cut.set
     server.kill()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND_S):
         await cut.wait()
     for number in range(whole):
         bench.says(frame(number))

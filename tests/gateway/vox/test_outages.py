@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Running, Serve
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Running, Serve
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.core import session as gateway_session
 from voxbridge.shared import events
@@ -25,7 +25,7 @@ async def logged(running: Running, sid: str, *kinds: type[events.Event]) -> list
     async def found() -> list[Any]:
         return [one.event async for one in running.gateway.log.read_all(sid, writer="gateway") if isinstance(one.event, kinds)]
 
-    return await eventually(found, within_s=PATIENCE_S)
+    return await eventually(found)
 
 
 async def test_nats_is_killed_and_started_under_an_open_socket_which_then_hears_exactly_what_it_missed(
@@ -46,7 +46,7 @@ async def test_nats_is_killed_and_started_under_an_open_socket_which_then_hears_
             )
             await asyncio.sleep(0)
             server.start()
-            told += await asyncio.wait_for(saying, 30)
+            told += await asyncio.wait_for(saying, BOUND_S)
         heard = [(await client.until("transcript"))["seq"] for _ in told]
         assert heard == told
         await client.say({"type": "text", "text": "still here"})
@@ -63,7 +63,7 @@ async def test_a_socket_that_is_lost_is_written_with_the_last_position_it_was_to
         client.socket.transport.abort()
     (gone,) = await logged(running, session.sid, ClientDisconnected)
     assert gone.last_seq == seq
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         await running.gateway.idle()
     assert not running.gateway.connections
 
@@ -130,7 +130,7 @@ async def test_a_gateway_that_stops_says_go_away_and_closes_with_1012(running: R
         assert token == session.sid if v1 else token.startswith(f"{session.sid}.")
         assert await client.close_code() == 1012
         assert await silent.close_code() == 1012
-        await asyncio.wait_for(drained, 15)
+        await asyncio.wait_for(drained, BOUND_S)
         (gone,) = await logged(running, session.sid, ClientDisconnected)
         assert gone.reason == "the gateway is restarting"
 

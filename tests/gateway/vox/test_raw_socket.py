@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Running
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
 from tests.gateway.vox.raw import close, frame, head, received, text, upgraded
 from tests.gateway.vox.test_transport import FRAME
@@ -23,7 +23,7 @@ CONT: Final = 0
 
 
 async def test_a_client_that_asks_for_pongs_and_reads_none_is_cut_off(running: Running) -> None:
-    async with upgraded(running) as (_, writer), asyncio.timeout(30):
+    async with upgraded(running) as (_, writer), asyncio.timeout(BOUND_S):
         with suppress(ConnectionError):
             for _ in range(_MANY):  # far more than all buffers in between hold
                 writer.write(_PING * (QUEUE_BYTES // len(_PING)))
@@ -34,14 +34,14 @@ async def test_a_client_that_asks_for_pongs_and_reads_none_is_cut_off(running: R
 async def test_what_follows_a_close_frame_is_not_taken(running: Running) -> None:
     async with upgraded(running) as (reader, writer):
         writer.write(close(1000) + text(b'{"type":"start","mode":"echo"}'))
-        assert (await asyncio.wait_for(reader.read(), 10))[:1] == b"\x88"
+        assert (await asyncio.wait_for(reader.read(), BOUND_S))[:1] == b"\x88"
     assert (await running.get("/api/sessions")).json()["sessions"] == []
 
 
 async def test_unfinished_messages_of_all_sockets_share_a_budget_and_whoever_holds_most_goes(running: Running, voice: StandIn) -> None:
     budget = running.gateway.budget
     budget.limit = 16 * COUNTED
-    async with running.client() as client, AsyncExitStack() as stack, asyncio.timeout(PATIENCE_S):
+    async with running.client() as client, AsyncExitStack() as stack, asyncio.timeout(BOUND_S):
         await client.started()
         session = await voice.session()
         sockets = [await stack.enter_async_context(upgraded(running)) for _ in range(4)]
@@ -57,7 +57,7 @@ async def test_unfinished_messages_of_all_sockets_share_a_budget_and_whoever_hol
 
 async def test_a_message_in_many_frames_counts_as_one_that_is_not_whole(running: Running) -> None:
     budget = running.gateway.budget
-    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+    async with upgraded(running) as (reader, writer), asyncio.timeout(BOUND_S):
         writer.write(frame(BINARY, bytes(COUNTED), fin=False) + frame(PING, b""))
         assert await anext(received(reader)) == (PONG, b"")
         assert budget.held == COUNTED
@@ -70,7 +70,7 @@ async def test_a_message_in_many_frames_counts_as_one_that_is_not_whole(running:
 
 async def test_a_client_that_is_wrong_and_reads_nothing_is_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "CLOSE_WAIT_S", 0.05)
-    async with upgraded(running) as (_, writer), asyncio.timeout(PATIENCE_S):
+    async with upgraded(running) as (_, writer), asyncio.timeout(BOUND_S):
         writer.write(b"\xff\xff")
         with suppress(ConnectionError):
             while True:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Running, Serve
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Running, Serve
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.vox.microphones import HELD_S
 from voxbridge.shared.audio.frames import PCM16, pack, parse
@@ -50,6 +50,6 @@ async def test_what_is_said_on_a_new_socket_is_heard_when_the_log_has_the_socket
         await eventually(one_too_many)
         assert session.microphone.empty()
         taken.set()
-        heard = [await asyncio.wait_for(session.microphone.get(), PATIENCE_S) for _ in said[1:]]
+        heard = [await asyncio.wait_for(session.microphone.get(), BOUND_S) for _ in said[1:]]
         (_, attached) = [one.seq async for one in voice.log.read_all(session.sid, writer="gateway", types=("client.connected",))]
         assert [(parse(frame).generation, parse(frame).sequence) for frame in heard] == [(attached, n) for n in range(1, len(said))]

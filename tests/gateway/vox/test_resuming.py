@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Client, Running, Serve, alike
+from tests.eventually import BOUND_S, eventually
+from tests.gateway.conftest import Client, Running, Serve, alike
 from tests.gateway.processes import Processes
 from tests.gateway.stand_in import Session, StandIn
 from voxbridge.services.gateway.core import outbound, resume_rules
@@ -98,7 +98,7 @@ async def test_another_gateway_tells_exactly_what_was_missed_and_goes_on(running
         await client.say({"type": "text", "text": "still here"})
         frame = pack(PCM16, 0, 77, 0, b"\x01\x02" * 320)
         await client.socket.send(frame)
-        heard = await asyncio.wait_for(session.microphone.get(), PATIENCE_S)
+        heard = await asyncio.wait_for(session.microphone.get(), BOUND_S)
         (_, attached) = [one.seq async for one in voice.log.read_all(session.sid, writer="gateway", types=("client.connected",))]
         assert parse(heard)[:5] == (*parse(frame)[:3], attached, 77)  # the sequence is the client's own
         reply = pack(PCM16, 4, 0, wall_ms32(), b"\x05\x06" * 480)
@@ -156,7 +156,7 @@ async def test_a_call_of_the_page_that_was_open_is_answered_on_the_new_socket_an
         await client.say({"type": "browser_function_result", "name": "open_page", "result": {"n": 2}})
         await client.say({"type": "no such type"})
         assert (await client.until("error"))["code"] == "INVALID_MESSAGE"
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         answers: list[Any] = []
         while len(answers) < 2:
             answers = [one.event async for one in voice.log.read_all(session.sid, writer="gateway", types=("browser_call.answered",))]
@@ -248,7 +248,7 @@ async def test_two_clients_that_resume_at_once_leave_one(running: Running, other
         async with running.client() as one, other.client() as two:
             await asyncio.gather(one.resume(ready, ready["seq"]), two.resume(ready, ready["seq"]))
             closing = [asyncio.create_task(each.close_code()) for each in (one, two)]
-            done, left = await asyncio.wait(closing, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+            done, left = await asyncio.wait(closing, timeout=BOUND_S, return_when=asyncio.FIRST_COMPLETED)
             assert [task.result() for task in done] == [4010]
             (winner,) = left
             assert not winner.done()
@@ -269,7 +269,7 @@ async def test_a_cut_of_the_bus_hides_no_takeover(serve: Serve, own_nats: Callab
             writer.append(events.gateway.ClientConnected(gateway="elsewhere", connection="e", resumed=True), ts=0, cause=None)
         )
         server.start()
-        await asyncio.wait_for(attach, 30)
+        await asyncio.wait_for(attach, BOUND_S)
         assert await client.close_code() == 4010
     await nc.close()
 
@@ -289,7 +289,7 @@ async def test_a_resume_while_the_log_is_away_is_unavailable_and_closes_with_101
             assert (error["code"], error["retryable"]) == ("UNAVAILABLE", True)
             assert await client.close_code() == 1013
         server.start()
-        seq = await asyncio.wait_for(session.says(said(1)), 30)
+        seq = await asyncio.wait_for(session.says(said(1)), BOUND_S)
         async with running.client() as client:
             assert (await client.resume(ready, ready["seq"]))["to"] == seq
     await nc.close()

@@ -6,6 +6,7 @@ import asyncio
 import base64
 from typing import Any
 
+from tests.eventually import BOUND_S
 from tests.gateway.conftest import Running
 from tests.gateway.stand_in import StandIn
 from voxbridge.services.gateway.core.captions import EVERY_S
@@ -35,7 +36,7 @@ async def test_a_microphone_frame_reaches_the_voice_service_with_the_gateways_ti
         await client.started()
         session = await voice.session()
         await client.socket.send(FRAME)
-        heard = await asyncio.wait_for(session.microphone.get(), 10)
+        heard = await asyncio.wait_for(session.microphone.get(), BOUND_S)
         assert heard[16:] == FRAME[16:]
         assert frames.age_ms(frames.parse(heard).time_ms, wall_ms32()) < 5_000
 
@@ -54,7 +55,7 @@ async def test_plain_vox_carries_audio_as_base64_both_ways_and_no_flush(running:
         await client.started()
         session = await voice.session()
         await client.say({"type": "audio", "data": base64.b64encode(b"\x01\x02" * 320).decode()})
-        assert (await asyncio.wait_for(session.microphone.get(), 10))[16:] == b"\x01\x02" * 320
+        assert (await asyncio.wait_for(session.microphone.get(), BOUND_S))[16:] == b"\x01\x02" * 320
         await session.plays(pack(frames.FLUSH, 1, 0, wall_ms32()))
         await session.plays(pack(PCM16, 2, 1, wall_ms32(), b"\x07\x08"))
         assert await client.next() == {"type": "audio", "data": base64.b64encode(b"\x07\x08").decode()}

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from tests.gateway.conftest import PATIENCE_S, Running
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Running
 from tests.gateway.vox.raw import close, frame, head, received, text, upgraded
 from voxbridge.services.gateway.door import transport
 from voxbridge.services.gateway.door.transport import FIRST_LIMIT
@@ -172,7 +173,7 @@ async def test_every_frame_that_may_be_sent_is_taken_and_every_other_one_closes_
 
 async def ended(running: Running, one: Case) -> int:
     """Return the way in which the socket ends, after checking that its TCP connection ends with it."""
-    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+    async with upgraded(running) as (reader, writer), asyncio.timeout(BOUND_S):
         for part in one.parts:
             writer.write(part)
             if len(one.parts) > 1:
@@ -188,7 +189,7 @@ async def ended(running: Running, one: Case) -> int:
 
 
 async def test_pings_are_answered_with_their_payload_in_order(running: Running) -> None:
-    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+    async with upgraded(running) as (reader, writer), asyncio.timeout(BOUND_S):
         payloads = [bytes((size,)) * size for size in range(126)]
         writer.write(b"".join(frame(PING, payload) for payload in payloads))
         pongs = received(reader)
@@ -198,7 +199,7 @@ async def test_pings_are_answered_with_their_payload_in_order(running: Running) 
 @asynccontextmanager
 async def closed_by_the_gateway(running: Running) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Open a socket to which the gateway sends its close frame."""
-    async with upgraded(running) as (reader, writer), asyncio.timeout(PATIENCE_S):
+    async with upgraded(running) as (reader, writer), asyncio.timeout(BOUND_S):
         for _ in range(100):
             writer.write(text(b"?"))
         async for opcode, payload in received(reader):
@@ -211,7 +212,7 @@ async def closed_by_the_gateway(running: Running) -> AsyncIterator[tuple[asyncio
 async def test_after_its_own_close_the_gateway_takes_the_answer_that_follows_a_ping_in_one_segment(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "CLOSE_WAIT_S", 10 * PATIENCE_S)  # so that only an answer ends it
+    monkeypatch.setattr(transport, "CLOSE_WAIT_S", 10 * BOUND_S)  # so that only an answer ends it
     async with closed_by_the_gateway(running) as (reader, writer):
         writer.write(frame(PING, b"one more") + text(b"and more") + close(4009))
         assert [one async for one in received(reader)] == [(PONG, b"one more")]
@@ -231,6 +232,6 @@ async def test_what_comes_before_the_handshake_is_answered_cuts_the_client_off(r
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     writer.write(handshake.encode() + text(b'{"type":"start","mode":"echo"}'))
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(BOUND_S):
         assert b" 101 " not in await reader.read()
     writer.close()

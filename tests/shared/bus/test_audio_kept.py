@@ -6,6 +6,7 @@ import asyncio
 
 import nats
 
+from tests.eventually import BOUND_S
 from voxbridge.services.voice.audio.recorder import EVERY_S
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
@@ -45,7 +46,7 @@ async def test_a_session_that_sends_more_than_audio_takes_room_from_itself_alone
     for number in range(streams.MICROPHONE_FRAMES + 100):
         await client.publish(subjects.audio_in(loud), frames.pack(frames.PCM16, 0, number, number, b""))
     kept: dict[str, list[int]] = {quiet: [], loud: []}
-    async with asyncio.timeout(10):  # the server stores messages with a delay
+    async with asyncio.timeout(BOUND_S):  # the server stores messages with a delay
         while len(kept[quiet]) < 50 or kept[loud][-1:] != [streams.MICROPHONE_FRAMES + 99]:
             for sid in kept:
                 kept[sid] = await sequences(log, sid)

@@ -14,6 +14,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import BadSubjectError
 
+from tests.eventually import BOUND_S
 from tests.shared.backends import Server
 from voxbridge.shared.bus.client import FastClient, parse
 from voxbridge.shared.bus.connection import AUDIO_PENDING, close_nats, connect_nats
@@ -54,7 +55,7 @@ class Heard:
         self._came.set()
 
     async def until(self, count: int) -> list[bytes]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             while len(self.frames) < count:
                 self._came.clear()
                 await self._came.wait()
@@ -82,7 +83,7 @@ async def test_a_listener_hears_what_is_published_in_order_beside_other_subscrip
         frames = [b"", b"\r\n", b"MSG a 1 2\r\n", *(bytes([number]) * 656 for number in range(100)), bytes(60_000)]
         assert all(client.publish_now(SUBJECT, frame) for frame in frames)
         assert await heard.until(len(frames)) == frames
-        assert [(await asyncio.wait_for(others.get(), 5)).data for _ in frames] == frames
+        assert [(await asyncio.wait_for(others.get(), BOUND_S)).data for _ in frames] == frames
 
 
 async def test_what_goes_straight_does_not_overtake_what_waits(nats_url: str) -> None:
@@ -165,11 +166,11 @@ async def test_what_is_published_while_the_server_is_away_is_dropped_and_listene
         client.publish_now(SUBJECT, b"before")
         await heard.until(1)
         server.kill()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             while client.publish_now(SUBJECT, b"late"):  # noqa: ASYNC110 - a cut has no event before it is repaired
                 await asyncio.sleep(0)
         server.start()
-        await asyncio.wait_for(back.wait(), 10)
+        await asyncio.wait_for(back.wait(), BOUND_S)
         assert client.publish_now(SUBJECT, b"now")
         assert await heard.until(2) == [b"before", b"now"]
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from nats.aio.msg import Msg
 
+from tests.eventually import BOUND_S
 from voxbridge.shared.bus import moments, subjects
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.reader import Log
@@ -23,7 +24,7 @@ async def test_a_moment_is_told_to_who_listens_now(log: Log) -> None:
     ]
     for moment in told:
         await subjects.publish_moment(log.nc, sid, moment)
-    assert [moments.decode((await asyncio.wait_for(heard.get(), 5)).data) for _ in told] == told
+    assert [moments.decode((await asyncio.wait_for(heard.get(), BOUND_S)).data) for _ in told] == told
     assert await log.read(sid) == []
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from nats.js.api import RePublish
 
+from tests.eventually import BOUND_S
 from tests.shared.backends import Server, open_log
 from tests.shared.collector import Collector
 from voxbridge.shared import events
@@ -85,7 +86,7 @@ async def test_after_stop_nothing_is_handed_over_and_a_handler_may_stop_its_own_
             await feed.stop()
 
     feed = Feed(log, sid, until_five)
-    await asyncio.wait_for(feed.start(), 5)
+    await asyncio.wait_for(feed.start(), BOUND_S)
     await feed.catch_up()
     witness = Collector()
     other = Feed(log, sid, witness)
@@ -164,7 +165,7 @@ async def test_a_feed_whose_buffer_overflows_reads_the_rest_from_the_log(log: Lo
     other = Feed(log, sid, witness)
     await other.start()
     await fill(voice, 50)
-    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.wait_for(reached.wait(), BOUND_S)
     await witness.count(50)
     gate.set()
     await seen.count(50)
@@ -269,7 +270,7 @@ async def test_a_feed_that_starts_while_the_log_is_away_goes_live_when_it_is_bac
         await fill(voice, 3)
         server.kill()
         feed = Feed(log, sid, seen)
-        await asyncio.wait_for(feed.start(), 3)
+        await asyncio.wait_for(feed.start(), BOUND_S)
         assert seen.got == []
         server.start()
         await seen.count(3)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from nats.aio.msg import Msg
 
+from tests.eventually import BOUND_S
 from tests.shared.backends import Server, open_log
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
@@ -61,7 +62,7 @@ async def test_a_page_that_ends_by_bytes_is_not_taken_for_the_last(log: Log) -> 
     size = EVENT_LIMIT - 512
     for number in range(12):
         await gateway.append(TextReceived(text=str(number % 10) * size), ts=number, cause=None)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND_S):
         while not (page := await log.page(sid)).more:  # the replica that answers may be behind
             pass
     assert sum(len(message.data) for message in page.messages) <= PAGE_BYTES + EVENT_LIMIT
@@ -105,7 +106,7 @@ async def test_the_live_copy_is_the_stored_event_with_its_position(log: Log) -> 
     voice = SessionWriter(log, sid, "voice")
     first = await voice.append(said(), ts=1, cause="voice#0")
     second = await voice.append(said("b", 2), ts=2, cause=None)
-    live = [await asyncio.wait_for(copies.get(), 5) for _ in range(2)]
+    live = [await asyncio.wait_for(copies.get(), BOUND_S) for _ in range(2)]
     assert [decode(message) for message in live] == await log.read(sid)
     assert [(position(m), position_before(m)) for m in live] == [(first, 0), (second, first)]
     assert live[0].subject == f"vxc.{sid}.voice.c.said"

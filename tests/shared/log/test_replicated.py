@@ -10,6 +10,7 @@ from nats.aio.msg import Msg
 
 from tests.begun_feeds import begun_beside_appends
 from tests.cluster import SERVERS, Cluster, connected
+from tests.eventually import BOUND_S
 from tests.shared.backends import open_log
 from tests.shared.collector import Collector
 from voxbridge.shared.bus.connection import EVENTS_PENDING, close_nats, connect_nats
@@ -62,10 +63,10 @@ async def test_a_connection_goes_on_with_another_server_when_its_own_is_gone(own
         url = client.connected_url
         assert url is not None
         own_cluster.kill(next(n for n, server in enumerate(own_cluster.servers) if server.port == url.port))
-        await asyncio.wait_for(back.wait(), 20)
+        await asyncio.wait_for(back.wait(), BOUND_S)
         assert client.connected_url is not None
         assert client.connected_url.port != url.port
-        second = await asyncio.wait_for(writer.append(SessionOwned(worker="a", term=2), ts=1, cause=None), 20)
+        second = await asyncio.wait_for(writer.append(SessionOwned(worker="a", term=2), ts=1, cause=None), BOUND_S)
         assert await log.position(writer.sid, "voice") == (second, f"{writer.sid}.voice.1.{writer.mark}")
         assert second > first
     finally:
@@ -85,10 +86,10 @@ async def test_a_server_that_is_not_in_the_list_is_signed_in_to_with_its_credent
         while client.connected_url is not None and client.connected_url.port != one.port:
             back.clear()
             await client.force_reconnect()
-            await asyncio.wait_for(back.wait(), 20)
+            await asyncio.wait_for(back.wait(), BOUND_S)
         back.clear()
         own_cluster.kill(0)
-        await asyncio.wait_for(back.wait(), 20)
+        await asyncio.wait_for(back.wait(), BOUND_S)
         await client.flush()
         assert client.connected_url is not None
         assert client.connected_url.port == own_cluster.servers[1].port
@@ -111,7 +112,7 @@ async def test_a_live_copy_that_was_lost_between_servers_is_handed_over_before_t
         for count in range(3, 23, 2):
             feed.losing = True
             await voice.append(UserSaid(text="hi", turn=count, source="text"), ts=count, cause=None)
-            await asyncio.wait_for(feed.lost.wait(), 20)
+            await asyncio.wait_for(feed.lost.wait(), BOUND_S)
             feed.losing = False
             feed.lost.clear()
             await tools.append(ToolCompleted(call_id=str(count), name="f", result={}, ms=1), ts=count, cause=None)

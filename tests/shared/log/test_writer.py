@@ -10,7 +10,7 @@ import nats
 import pytest
 from nats.js.api import Header
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.shared.backends import Server, open_log
 from tests.stopped import stop
 from voxbridge.shared import events
@@ -121,14 +121,14 @@ async def test_every_acknowledged_event_is_stored_exactly_once_over_kills_of_the
         done = asyncio.Event()
         writing = [asyncio.create_task(write(writer, done)) for writer in writers]
         for _ in range(3):
-            await asyncio.wait_for(enough.wait(), 20)
+            await asyncio.wait_for(enough.wait(), BOUND_S)
             server.kill()
             server.start()
             enough.clear()
             aim = sum(map(len, acked.values())) + 400
-        await asyncio.wait_for(enough.wait(), 20)
+        await asyncio.wait_for(enough.wait(), BOUND_S)
         done.set()
-        await asyncio.wait_for(asyncio.gather(*writing), 20)
+        await asyncio.wait_for(asyncio.gather(*writing), BOUND_S)
 
     # Counted from outside, by a reader independent of the writers.
     outside = await nats.connect(server.url)
@@ -154,11 +154,11 @@ async def test_a_writer_goes_on_after_an_outage_and_gives_up_with_a_typed_error_
         server.kill()
         waiting = asyncio.create_task(patient.append(said(), ts=1, cause=None))
         with pytest.raises(Unavailable) as caught:
-            await asyncio.wait_for(hasty.append(said(), ts=1, cause=None), 3)
+            await asyncio.wait_for(hasty.append(said(), ts=1, cause=None), BOUND_S)
         assert caught.value.retryable
         assert hasty.failed is caught.value
         server.start()
-        assert await asyncio.wait_for(waiting, 10) > 0
+        assert await asyncio.wait_for(waiting, BOUND_S) > 0
 
 
 async def test_events_over_the_number_that_may_wait_are_refused_and_the_others_stored(log: Log) -> None:
@@ -220,7 +220,7 @@ async def test_a_stopped_writer_tells_all_who_wait(log: Log) -> None:
     writer.stop(VoxbridgeError(Code.INTERNAL, "Told once."))
     for wait in (waiting, writer.flushed()):
         with pytest.raises(VoxbridgeError) as caught:
-            await asyncio.wait_for(wait, 5)
+            await asyncio.wait_for(wait, BOUND_S)
         assert caught.value is error
     with pytest.raises(VoxbridgeError):
         writer.submit(said(), ts=0, cause=None)
@@ -238,10 +238,10 @@ async def test_an_append_in_flight_when_the_server_dies_does_not_wait_for_its_ti
         assert server.pid is not None
         stop(server.pid)
         waiting = asyncio.create_task(writer.append(said(2), ts=2, cause=None))
-        await eventually(lambda: not log.nc.pending_data_size and log.appends.waiting_s(), within_s=5)
+        await eventually(lambda: not log.nc.pending_data_size and log.appends.waiting_s())
         server.kill()
         server.start()
-        second = await asyncio.wait_for(waiting, 10)
+        second = await asyncio.wait_for(waiting, BOUND_S)
         assert [(r.seq, r.ts) for r in await log.read(writer.sid)] == [(first, 1), (second, 2)]
 
 
@@ -251,7 +251,7 @@ async def test_a_log_without_room_is_waited_for_and_said_to_be_full(tmp_path: Pa
             writer = SessionWriter(log, new_session_id(), "voice", policy=Policy(give_up_s=0.2))
             big = "x" * 200_000
             turns = [asyncio.create_task(writer.append(said(turn, big), ts=turn, cause=None)) for turn in range(12)]
-            await eventually(lambda: "full" in log.appends.condition().detail, within_s=20)
+            await eventually(lambda: "full" in log.appends.condition().detail)
             assert log.appends.condition().state == "down"
             stored = log.appends.acknowledged
             assert 0 < stored < 12
@@ -259,7 +259,7 @@ async def test_a_log_without_room_is_waited_for_and_said_to_be_full(tmp_path: Pa
             assert kept == list(range(stored))
             # Room is made, as at the end of the retention; the writer recovers by itself.
             await log.js.purge_stream(subjects.EVENT_STREAM, keep=1)
-            await asyncio.wait_for(asyncio.gather(*turns), 20)
+            await asyncio.wait_for(asyncio.gather(*turns), BOUND_S)
             assert log.appends.condition().state == "ok"
             assert [r.ts for r in await log.read(writer.sid)] == list(range(stored - 1, 12))
 
@@ -277,5 +277,5 @@ async def test_a_writer_that_is_held_appends_nothing_until_it_is_let_go_or_stopp
     assert not waiting.done()
     open.set()
     with pytest.raises(Conflict):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, BOUND_S)
     assert [type(one.event) for one in await log.read(sid)] == [SessionOwned]

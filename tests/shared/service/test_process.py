@@ -16,7 +16,7 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from voxbridge.shared.bus.connection import AUDIO_PENDING, connect_nats
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import NatsServer
@@ -24,8 +24,6 @@ from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.service.process import DRAIN_TIMEOUT_S, Resources, Service, health_subject, run
 from voxbridge.shared.store.connection import connect_redis, redis_answers
-
-BOUND_S = 10.0
 
 
 class Echo(Service):
@@ -233,7 +231,7 @@ async def _becomes(ask: Callable[[], Awaitable[dict[str, bool]]], expected: dict
     async def holds() -> bool:
         return await ask() == expected
 
-    await eventually(holds, within_s=BOUND_S)
+    await eventually(holds)
 
 
 def test_wrong_settings_end_a_process_with_one_line() -> None:

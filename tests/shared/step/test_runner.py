@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.eventually import BOUND_S
 from tests.shared.backends import Server, open_log
 from voxbridge.shared import events
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
@@ -185,7 +186,7 @@ async def test_inputs_without_an_output_are_journalled_within_the_interval(log: 
     live = stepper(log, sid)
     live.take(Added(1))
     live.take(Added(2))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(BOUND_S):
         while not (stored := await log.read(sid)):
             pass
     assert [type(r.event) for r in stored] == [VoiceJournal]
@@ -354,7 +355,7 @@ async def test_inputs_are_ahead_of_their_outputs_in_the_log_over_a_kill_of_the_s
                 server.start()
             if number % 20 == 0:
                 await asyncio.sleep(0)
-        await asyncio.wait_for(live.close(), 20)
+        await asyncio.wait_for(live.close(), BOUND_S)
         stored = await whole(log, sid)
         assert_inputs_come_first(stored)
         assert fold(step, Toy(), Input, "voice", stored).state == live.state

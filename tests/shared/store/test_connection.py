@@ -18,8 +18,6 @@ from tests.ports import free_port
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.store.connection import RETRIES, connect_redis
 
-BOUND_S = 20.0
-
 
 @dataclass
 class Pair:
@@ -49,7 +47,7 @@ class Pair:
         async def holds() -> bool:
             return (await self.direct[follower].info("replication")).get("master_link_status") == "up"
 
-        await eventually(holds, within_s=BOUND_S)
+        await eventually(holds)
 
     async def _role(self, number: int) -> str:
         return str((await self.direct[number].info("replication"))["role"])

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import httpx
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Running
 from voxbridge.services.tools.registry import BUILT_IN, load
 from voxbridge.shared import events
@@ -32,7 +32,6 @@ Scope = Literal["once", "arguments", "function"]
 MARKS: Final[Mapping[Door, str]] = {"model": "qualo", "rest": "vireo", "macro": "zenda"}
 """Words that stand for `@@` in arguments, so that what one door makes is not in the way of another."""
 
-PATIENCE_S: Final = 60.0
 AT_ONCE: Final[Mapping[Door, int]] = {"model": 24, "rest": 16, "macro": 12}
 """Calls that wait for an answer at a time; a session has 32 at most, an account 32, and 64 wait for a child process."""
 
@@ -111,7 +110,7 @@ class Conversation:
         return call_or_task in self._answers and self._answers[call_or_task].done()
 
     async def _heard(self, name: str) -> Any:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(BOUND_S):
             return await self._waited(name)
 
     def _waited(self, name: str) -> asyncio.Future[Any]:
@@ -140,7 +139,7 @@ class Doors:
         self._log = log
         self._stack = stack
         self._conversations: dict[str, asyncio.Task[Conversation]] = {}
-        self._client = httpx.AsyncClient(base_url=gateway.base, trust_env=False, timeout=PATIENCE_S)
+        self._client = httpx.AsyncClient(base_url=gateway.base, trust_env=False, timeout=BOUND_S)
         self._numbers = count(1)
         self._at_once = {door: asyncio.Semaphore(number) for door, number in AT_ONCE.items()}
 
@@ -205,7 +204,7 @@ class Doors:
             body = {"answer": "approved", "scope": scope}
             assert (await self._client.post(f"/api/vox/approvals/{result['approval_id']}", json=body)).status_code == 202
         if result.get("status") == "needs_approval" or (result.get("status") == "started" and name in TASKS):
-            result = await eventually(lambda: self._ended(result["task_id"]), within_s=PATIENCE_S)
+            result = await eventually(lambda: self._ended(result["task_id"]))
         if not result.pop("success"):
             return Failure(code=result["code"], message=result["error"])
         return dict(result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.eventually import eventually
-from tests.gateway.conftest import PATIENCE_S, Running, running, voice
+from tests.gateway.conftest import Running, running, voice
 from tests.gateway.stand_in import StandIn
 from tests.tools.every_function.packs import PAGE
 from voxbridge.shared.events.voice import ToolCalled
@@ -30,5 +30,5 @@ async def test_what_the_page_answers_is_the_result(running: Running, voice: Stan
             kinds = ("browser_call.answered", "approval.clicked")
             return [one.event async for one in voice.log.read_all(session.sid, writer="gateway", types=kinds)]
 
-        (event,) = await eventually(told, within_s=PATIENCE_S)
+        (event,) = await eventually(told)
     assert (getattr(event, "call_id", ""), getattr(event, "result", None)) == ("c1", answer)

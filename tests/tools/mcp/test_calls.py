@@ -43,7 +43,7 @@ async def test_a_tool_is_published_and_run_by_run_tool(executors: Executors, cal
         async def published() -> bool:
             return "everything__echo" in {card.name for card in await store.functions() if not card.listed}
 
-        await eventually(published, within_s=5)
+        await eventually(published)
         await caller.call("run_tool", tool_id="everything__echo", params={"message": "hello"})
         done, _ = await caller.next(ToolCompleted)
         assert done.result["spoken"] == "Echo: hello"

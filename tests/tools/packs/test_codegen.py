@@ -14,7 +14,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.eventually import eventually, opens
+from tests.eventually import BOUND_S, eventually, opens
 from tests.ports import free_port
 from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import asking
@@ -28,7 +28,6 @@ pytestmark = pytest.mark.timeout(180)
 ROOT: Final = Path(__file__).parents[3]
 BIN: Final = ROOT / "node_modules" / ".bin"
 NODE: Final = Path(sys.executable).with_name("node")
-PATIENCE_S: Final = 60
 PROPS: Final = [
     "title",
     "price: number",
@@ -133,7 +132,7 @@ raise_nothing = True
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False, timeout=BOUND_S)
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
     return done.stdout
 
@@ -221,7 +220,7 @@ async def served(folder: Path, module: str) -> AsyncIterator[httpx.AsyncClient]:
     process = await asyncio.create_subprocess_exec(*command, cwd=folder)
     try:
         await eventually(lambda: opens(port))
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=BOUND_S) as client:
             yield client
     finally:
         process.terminate()
@@ -251,7 +250,7 @@ async def test_tests_are_collected_run_and_fail_when_the_interface_changes(execu
     assert "9 passed, 9 skipped" in said
     assert "error" not in said
     (folder / "src/core.py").write_text(SOURCE.replace("b: int = 0", "c: int = 0").replace("a + b", "a - c"))
-    done = await asyncio.to_thread(subprocess.run, command, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    done = await asyncio.to_thread(subprocess.run, command, cwd=folder, capture_output=True, text=True, check=False, timeout=BOUND_S)
     assert "2 failed" in done.stdout, "the argument and the example"
 
 

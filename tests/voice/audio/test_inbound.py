@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.eventually import BOUND_S
 from tests.voice.conftest import Page, Workers
 from tests.voice.sounds import silence, speech
 from voxbridge.services.voice.audio import catch_up, inbound
@@ -56,7 +57,7 @@ async def test_what_is_said_while_a_worker_is_cut_off_is_heard_once_and_in_order
                 await page.speaks(silence(100))
                 await asyncio.sleep(FRAME_MS / 1_000)  # real time, as from a microphone
         await page.speaks(silence(100))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             while page._sequence - 1 not in heard:
                 more.clear()
                 await more.wait()

@@ -14,6 +14,7 @@ import pytest
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
+from tests.eventually import BOUND_S
 from tests.shared.backends import open_log
 from tests.voice.conftest import MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import ModelServer
@@ -150,7 +151,7 @@ async def test_a_recording_goes_on_over_a_restart_of_the_bus_which_counts_anew(
         await becomes(on_disk)
         server.kill()
         server.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             await back.wait()
 
         async def taken() -> bool:  # checks the new stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.eventually import BOUND_S
 from tests.virtual_time import in_virtual_time
 from voxbridge.services.voice.audio.speaker import BUFFER_MS, FRAME_MS, LEAD_MS, Speaker
 from voxbridge.shared.audio import frames
@@ -193,7 +194,7 @@ async def test_a_flush_frees_whoever_waits_for_room() -> None:
     waiting = asyncio.create_task(heard.speaker.put(1, sound(100)))
     await asyncio.sleep(0)
     await heard.speaker.flush(1)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, BOUND_S)
     await heard.speaker.put(2, sound(20))
     heard.speaker.finish(2)
     await asyncio.sleep(1)
@@ -221,7 +222,7 @@ async def test_a_stopped_voice_takes_and_sends_nothing_more() -> None:
     await asyncio.sleep(0)
     sent = len(heard.frames)
     heard.speaker.stop()
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, BOUND_S)
     await heard.speaker.put(2, sound(100))
     heard.speaker.finish(2)
     await asyncio.sleep(1)

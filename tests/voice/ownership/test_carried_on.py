@@ -14,6 +14,7 @@ import pytest
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
+from tests.eventually import BOUND_S
 from tests.voice.conftest import BUSY_S, Page, Workers, at_rest, becomes
 from tests.voice.model_server import Fault, ModelServer, call
 from tests.voice.replaying import causes_come_first, encoded, replay, stored
@@ -74,7 +75,7 @@ async def test_what_was_said_over_a_kill_is_understood_whole(workers: Workers, p
             await page.speaks(silence(500) + speech(1_500))
             started = (await page.until(ev.SpeechStarted)).event
             process.send_signal(signal.SIGKILL)
-            await asyncio.wait_for(process.wait(), 30)
+            await asyncio.wait_for(process.wait(), BOUND_S)
             await page.speaks(speech(1_500) + silence(600))
             await page.until(ev.SessionRestored)
             ended = (await page.until(ev.SpeechEnded)).event
@@ -143,7 +144,7 @@ async def test_a_question_in_the_gap_is_answered(workers: Workers, page: Page) -
         await page.until(ev.SessionStarted)
         await page.speaks(silence(1_000))
         process.send_signal(signal.SIGKILL)
-        await asyncio.wait_for(process.wait(), 30)
+        await asyncio.wait_for(process.wait(), BOUND_S)
         await page.speaks(UTTERANCE)
         async with workers.running():
             said = (await page.until(ev.UserSaid)).event
@@ -181,7 +182,7 @@ async def test_a_call_of_a_function_waits_for_its_result(workers: Workers, page:
         called = (await page.until(ev.ToolCalled)).event
         assert isinstance(called, ev.ToolCalled)
         process.send_signal(signal.SIGKILL)
-        await asyncio.wait_for(process.wait(), 30)
+        await asyncio.wait_for(process.wait(), BOUND_S)
         await page.executes(called, {"time": "12:00"})
         async with workers.running():
             await page.until(ev.TurnCompleted, reason="completed")
@@ -204,7 +205,7 @@ async def test_a_reply_goes_on_with_the_sentence_that_was_last_heard_in_part(
         await page.when(lambda: page.sent_ms(1) > 3_000)
         async with workers.running():
             process.send_signal(signal.SIGKILL)
-            await asyncio.wait_for(process.wait(), 30)
+            await asyncio.wait_for(process.wait(), BOUND_S)
             begun = time.monotonic()
             await page.says(gateway.PlaybackReported(generation=1, played_ms=2_900, state="playing"))
             await page.when(lambda: page.flushed(1))
@@ -277,7 +278,7 @@ async def test_a_worker_that_is_terminated_in_the_middle_of_a_sentence_is_follow
             await page.says(gateway.PlaybackReported(generation=1, played_ms=2_500, state="flushed"))
             await page.when(lambda: page.sent_ms(2) > 0)
             assert time.monotonic() - released < BUSY_S
-            assert await asyncio.wait_for(process.wait(), 30) == 0
+            assert await asyncio.wait_for(process.wait(), BOUND_S) == 0
             await page.ends()
             await whole(page)
 
@@ -298,7 +299,7 @@ async def test_a_worker_that_stood_still_says_and_writes_nothing_more(workers: W
             await page.when(lambda: page.ended(2))
             process.send_signal(signal.SIGCONT)
             assert process.stderr is not None
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(BOUND_S):
                 while b"is given up" not in await process.stderr.readline():
                     assert process.returncode is None
             await page.says(gateway.PlaybackReported(generation=2, played_ms=600, state="finished"))

@@ -21,6 +21,7 @@ from nats.aio.msg import Msg
 from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
+from tests.eventually import BOUND_S
 from tests.ports import free_port
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, becomes, left
 from tests.voice.ownership.fleet import name, pause_ms, serves
@@ -103,7 +104,7 @@ async def a_gateway(config: Config, folder: Path) -> AsyncIterator[str]:
             yield f"ws://127.0.0.1:{port}/ws/vox"
         finally:
             await serving.drain()
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, BOUND_S)
 
 
 async def asks_for_a_session(url: str, over: asyncio.Event) -> tuple[str, float, int | None]:
@@ -318,7 +319,7 @@ async def test_a_terminated_worker_with_twenty_calls_hands_them_all_over_and_eac
             return all(len(came) >= before + 10 for came, before in zip(talk.came.values(), known, strict=True))
 
         await becomes(echoed_again)
-        assert await asyncio.wait_for(first.wait(), 30) == 0
+        assert await asyncio.wait_for(first.wait(), BOUND_S) == 0
         talking.cancel()
         await asyncio.gather(*(one.until(ev.TurnCompleted) for one in spoken))
         await asyncio.gather(*(one.ends() for one in calls))

@@ -12,6 +12,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
+from tests.eventually import BOUND_S
 from tests.voice.conftest import Page, Workers, becomes
 from tests.voice.ownership.fleet import name, owner, serves
 from voxbridge.services.voice.ownership import peers
@@ -160,12 +161,12 @@ async def test_who_never_listened_or_ceased_is_told_and_who_listens_is_not(nats_
     found = Deaths(connection, "voice-me", "voice-there", "voice-gone", "no name.>")
     await found.peers.listen()
     watching = asyncio.create_task(found.peers.watch())
-    await asyncio.wait_for(found.came.wait(), 20)
+    await asyncio.wait_for(found.came.wait(), BOUND_S)
     assert found.told == ["voice-gone"]
     found.came.clear()
     await there.close()
     while "voice-there" not in found.told:
-        await asyncio.wait_for(found.came.wait(), 20)
+        await asyncio.wait_for(found.came.wait(), BOUND_S)
         found.came.clear()
     watching.cancel()
     await found.peers.leave()
@@ -178,7 +179,7 @@ async def test_after_a_cut_of_its_own_nothing_is_concluded_until_the_others_had_
     await found.peers.catch_up()
     before = asyncio.get_running_loop().time()
     watching = asyncio.create_task(found.peers.watch())
-    await asyncio.wait_for(found.came.wait(), 20)
+    await asyncio.wait_for(found.came.wait(), BOUND_S)
     assert asyncio.get_running_loop().time() - before >= peers.QUIET_S
     watching.cancel()
     await found.peers.leave()

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.eventually import BOUND_S
 from voxbridge.services.voice.inspection import Question
 from voxbridge.services.voice.ownership.migration import Ask
 from voxbridge.services.voice.questions import RETRY_MS, WAITING_LIMIT, Questions, read
@@ -63,7 +64,7 @@ def question(**more: Any) -> bytes:
 
 async def test_as_many_wait_as_may_and_each_is_answered_by_itself() -> None:
     desk = Desk()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(BOUND_S), asyncio.TaskGroup() as group:
         waiting = [group.create_task(desk.ask(question())) for _ in range(WAITING_LIMIT)]
         refused = group.create_task(desk.ask(question()))
         told = await refused

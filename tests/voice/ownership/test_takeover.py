@@ -14,6 +14,7 @@ import nats
 import pytest
 from redis.asyncio import Redis
 
+from tests.eventually import BOUND_S
 from tests.voice.conftest import BUSY_S, MakePage, Page, Workers, at_rest, becomes, left
 from tests.voice.model_server import Fault, ModelServer
 from tests.voice.replaying import replay, stored
@@ -58,7 +59,7 @@ async def test_a_released_session_is_with_another_worker_at_once(workers: Worker
                 assert one.event.gap_ms < BUSY_S * 1_000
                 assert one.event.lost == ()
             assert other.stats()["sessions"] == 5
-            assert await asyncio.wait_for(process.wait(), 30) == 0
+            assert await asyncio.wait_for(process.wait(), BOUND_S) == 0
             await asyncio.gather(*(one.ends() for one in held))
             await asyncio.gather(*(left(store, one) for one in held))
 
@@ -69,7 +70,7 @@ async def test_what_a_lone_worker_released_is_taken_by_the_next_at_its_start(wor
         await page.until(ev.SessionStarted)
         process.send_signal(signal.SIGTERM)
         await page.until(ev.SessionReleased)
-        assert await asyncio.wait_for(process.wait(), 30) == 0
+        assert await asyncio.wait_for(process.wait(), BOUND_S) == 0
     assert await store.held([page.sid]) == [False]
     assert await store.live_sessions() == [page.sid]
     async with workers.running():
@@ -128,7 +129,7 @@ async def test_a_worker_that_is_stopped_while_nats_is_away_is_gone_within_seven_
         server.kill()
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        _, said = await asyncio.wait_for(process.communicate(), 20)
+        _, said = await asyncio.wait_for(process.communicate(), BOUND_S)
         assert time.monotonic() - begun < BUSY_S, "7 s, and what a busy machine adds"
         assert process.returncode == 0, said.decode()
         assert b"Traceback" not in said
@@ -315,7 +316,7 @@ async def test_a_session_that_nobody_can_go_on_with_is_ended_after_three_tries(
         await page.until(ev.SessionStarted)
         process.send_signal(signal.SIGTERM)
         await page.until(ev.SessionReleased)
-        assert await asyncio.wait_for(process.wait(), 30) == 0
+        assert await asyncio.wait_for(process.wait(), BOUND_S) == 0
     tries = 0
 
     async def broken(*_: Any) -> None:
@@ -343,7 +344,7 @@ async def test_a_takeover_into_which_somebody_else_wrote_is_begun_again(
         await page.until(ev.SessionStarted)
         process.send_signal(signal.SIGTERM)
         await page.until(ev.SessionReleased)
-        assert await asyncio.wait_for(process.wait(), 30) == 0
+        assert await asyncio.wait_for(process.wait(), BOUND_S) == 0
     restore, tries = Session.restore, 0
 
     async def late(self: Session, past: PriorState, gap_ms: int) -> None:
@@ -454,5 +455,5 @@ async def test_a_takeover_that_fails_on_the_way_holds_nothing_and_is_tried_again
             process.send_signal(signal.SIGKILL)
             await page.until(ev.SessionRestored)
             await page.when(lambda: any(one.generation > 1 and "king" in one.text for one in page.partials))
-            await asyncio.wait_for(closed.wait(), 10)
+            await asyncio.wait_for(closed.wait(), BOUND_S)
             await page.ends()

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pytest
 
+from tests.eventually import BOUND_S
 from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer, Session
 from tests.fakes.openai.realtime_turns import frames, tone
 from voxbridge.services.voice.core.provider_events import ProviderInput
@@ -52,14 +53,14 @@ class Heard:
         return b"".join(one for one in self.all if isinstance(one, bytes))
 
     async def until(self, kind: type[T], count: int = 1) -> T:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(BOUND_S):
             while len(self.of(kind)) < count:
                 self._changed.clear()
                 await self._changed.wait()
         return self.of(kind)[count - 1]
 
     async def until_played(self, size: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(BOUND_S):
             while len(self.pcm) < size:
                 self._changed.clear()
                 await self._changed.wait()
@@ -80,7 +81,7 @@ class Call:
 
     async def lost(self) -> ConnectionLost:
         """Wait for the end of the connection. Return its error."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(BOUND_S):
             with pytest.raises(ConnectionLost) as caught:
                 await self.running
         return caught.value

@@ -137,7 +137,7 @@ class Owner:
 
     async def took(self, number: int, what: list[tuple[Any, ...]]) -> None:
         """Wait until a connection has received exactly this."""
-        await eventually(lambda: len(self.connections) > number and self.connections[number].took == what, within_s=5)
+        await eventually(lambda: len(self.connections) > number and self.connections[number].took == what)
 
 
 async def test_the_end_of_speech_follows_the_speech_over_a_connection_that_opens_late() -> None:

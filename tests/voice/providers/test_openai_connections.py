@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.eventually import BOUND_S
 from tests.fakes import tls
 from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer
 from tests.fakes.openai.realtime_turns import Turn, tone
@@ -334,7 +335,7 @@ async def test_closing_does_not_wait_for_a_vendor_that_does_not_listen(
     monkeypatch.setattr(wire, "CLOSE_S", 0.05)
     connection = await model.connect(SETUP)
     server.sessions[0].deafen()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(BOUND_S):
         await connection.close()
         await connection.close()
     with pytest.raises(ConnectionLost):

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
+from tests.eventually import BOUND_S
+
 pytest.register_assert_rewrite("tests.voice.providers.provider_suite", "tests.voice.providers.page_suite")
 
 from tests.fakes.anthropic import server as anthropic_server
@@ -242,7 +244,7 @@ class Cascade(Provider):
         return {tool["function"]["name"] for tool in self.models.asked("llm")[-1]["tools"]}
 
     async def stopped(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             await self.models.left.wait()
 
 

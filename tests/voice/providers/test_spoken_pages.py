@@ -20,7 +20,7 @@ from websockets.typing import Origin
 
 pytest.register_assert_rewrite("tests.voice.providers.provider_suite", "tests.voice.providers.page_suite")
 
-from tests.eventually import eventually, opens
+from tests.eventually import BOUND_S, eventually, opens
 from tests.fakes.anthropic import server as anthropic_server
 from tests.fakes.anthropic.server import AnthropicServer
 from tests.fakes.gemini.rules import Options
@@ -103,13 +103,13 @@ class SeedPage:
         def found() -> list[dict[str, Any]]:
             return [one for one in self.told if one["type"] == name]
 
-        async with asyncio.timeout(40), self._came:
+        async with asyncio.timeout(BOUND_S), self._came:
             await self._came.wait_for(lambda: len(found()) >= count)
         return found()[count - 1]
 
     async def hears(self, after: int) -> None:
         """Wait for sound beyond so many messages of it."""
-        async with asyncio.timeout(40), self._came:
+        async with asyncio.timeout(BOUND_S), self._came:
             await self._came.wait_for(lambda: len(self.sound) > after)
 
     def order(self) -> list[str]:
@@ -185,7 +185,7 @@ async def gateway_of(workers: Workers, folder: Path) -> AsyncIterator[Gateway]:
             yield gateway
         finally:
             await gateway.drain()
-            await asyncio.wait_for(serving, 30)
+            await asyncio.wait_for(serving, BOUND_S)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
+from tests.eventually import BOUND_S
 from tests.voice.conversation import PAGE_FUNCTIONS, Conversation
 from voxbridge.services.voice.core import agents, step
 from voxbridge.services.voice.core import outputs as out
@@ -67,7 +68,7 @@ async def test_a_session_with_the_standing_prompt_asks_for_nothing(endpoint: tup
 
 async def test_a_prompt_is_not_put_in_line_behind_another(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(BOUND_S), asyncio.TaskGroup() as group:
         group.create_task(warmth.warm_session("You sell tea.", ()))
         await found.arrived.wait()
         await warmth.warm_session("You sell coffee.", ())
@@ -78,7 +79,7 @@ async def test_a_prompt_is_not_put_in_line_behind_another(endpoint: tuple[Endpoi
 async def test_after_one_prompt_was_read_the_next_one_is(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
     found.answer.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND_S):
         await warmth.warm_session("You sell tea.", ())
         await warmth.warm_session("You sell coffee.", ())
     assert found.asked == 2
@@ -86,7 +87,7 @@ async def test_after_one_prompt_was_read_the_next_one_is(endpoint: tuple[Endpoin
 
 async def test_a_prompt_that_is_needed_later_is_read_behind_another(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(BOUND_S), asyncio.TaskGroup() as group:
         group.create_task(warmth.warm_session("You sell tea.", ()))
         await found.arrived.wait()
         later = group.create_task(warmth.read_ahead("You sell coffee.", ()))

@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
+from tests.eventually import BOUND_S
 from voxbridge.services.voice.providers.realtime.websocket import BEHIND_LIMIT, UNHEARD_MS, Behind, ProviderSocket, silent_until
 
 
@@ -69,7 +70,7 @@ class Taken:
         self._came.set()
 
     async def until(self, count: int) -> list[bytes]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             while len(self.messages) < count:
                 self._came.clear()
                 await self._came.wait()
@@ -78,7 +79,7 @@ class Taken:
 
 async def ended(listening: asyncio.Task[None]) -> BaseException:
     with pytest.raises((ConnectionClosed, ValueError)) as raised:
-        await asyncio.wait_for(listening, 10)
+        await asyncio.wait_for(listening, BOUND_S)
     return raised.value
 
 
@@ -126,8 +127,8 @@ async def test_pings_are_answered_while_messages_go_the_short_way(provider: Prov
     async with await provider.opened() as near:
         listening = asyncio.create_task(near.listen(Taken()))
         far = await provider.arrived
-        await asyncio.wait_for(await far.ping(), 10)
-        await asyncio.wait_for(await near.ping(), 10)
+        await asyncio.wait_for(await far.ping(), BOUND_S)
+        await asyncio.wait_for(await near.ping(), BOUND_S)
         await far.close()
         await ended(listening)
 
@@ -138,7 +139,7 @@ async def test_text_is_written_in_the_call(provider: Provider) -> None:
         for text in texts:
             near.send_now(text.encode())
         await near.send("the library's own")
-        assert [await asyncio.wait_for(provider.heard.get(), 10) for _ in range(6)] == [*texts, "the library's own"]
+        assert [await asyncio.wait_for(provider.heard.get(), BOUND_S) for _ in range(6)] == [*texts, "the library's own"]
 
 
 async def test_nothing_is_written_to_a_socket_that_is_closed(provider: Provider) -> None:
@@ -165,7 +166,7 @@ async def test_a_provider_that_takes_nothing_is_cut_off_at_the_bound(provider: P
                 await asyncio.sleep(0)
 
         with pytest.raises(Behind):
-            await asyncio.wait_for(talk(), 30)
+            await asyncio.wait_for(talk(), BOUND_S)
         assert BEHIND_LIMIT < seen <= BEHIND_LIMIT + len(message) + 16
         assert isinstance(await ended(listening), ConnectionClosed)
 

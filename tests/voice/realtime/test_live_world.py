@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -211,7 +210,6 @@ def forgets_and_goes_on(world: LiveWorld, answered: Sequence[int]) -> None:
 
 
 def test_a_day_of_one_session() -> None:
-    began = time.process_time()
     day = Day()
     world = day.world
     peaks = list[dict[str, int]]()
@@ -240,4 +238,3 @@ def test_a_day_of_one_session() -> None:
     for name, size in peaks[-1].items():
         assert size <= 1.1 * peaks[FULL_H][name] + 2, f"{name} grows"
     assert peaks[-1]["bytes"] < 50_000
-    assert time.process_time() - began < 20

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.gateway.conftest import PATIENCE_S, Running, keys_of_voice, listening, publish
+from tests.eventually import BOUND_S
+from tests.gateway.conftest import Running, keys_of_voice, listening, publish
 from tests.ports import free_port
 from voxbridge.cli import cli
 from voxbridge.installation import runtime
@@ -56,7 +57,7 @@ async def door(nats_url: str, redis_url: str, tmp_path: Path, monkeypatch: pytes
         await listening(found)
         yield found
         await found.gateway.drain()
-        await asyncio.wait_for(serving, PATIENCE_S)
+        await asyncio.wait_for(serving, BOUND_S)
 
 
 async def test_a_key_is_set_from_standard_input_listed_and_forgotten(door: Running) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from nats.aio.msg import Msg
 from nats.micro.request import ERROR_CODE_HEADER
 
+from tests.eventually import BOUND_S
 from tests.recorded_calls import a_call, file_of
 from voxbridge.cli import cli
 from voxbridge.installation import runtime
@@ -196,7 +197,7 @@ async def test_a_call_is_followed_as_it_happens_until_it_ends(product: Config) -
         sys.executable, "-m", "voxbridge", "sessions", "tail", sid, "--json", stdout=asyncio.subprocess.PIPE
     )
     assert following.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(BOUND_S):
         first = msgspec.json.decode(await following.stdout.readline())
         await voice.append(ev.UserSaid(text="hello", turn=1, source="text"), ts=2_000_000, cause=1)
         second = msgspec.json.decode(await following.stdout.readline())

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.eventually import BOUND_S
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.servers import StartError
 from voxbridge.supervisor.children import Child, Command, Program, embedded, start_command
@@ -22,7 +23,6 @@ from voxbridge.supervisor.restart import LOOP_AFTER
 from voxbridge.supervisor.standby import Standby
 from voxbridge.supervisor.supervisor import STOP_S, STOP_SERVERS_S, Supervisor
 
-BOUND_S = 20.0
 URL = "http://127.0.0.1:1"
 
 STEADY = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); print('up', flush=True); signal.pause()"
