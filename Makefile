@@ -3,14 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := @$(PYTHON) deploy/bootstrap.py
 
-# Tests that mostly wait run side by side; those that load the machine, or look at its clock, have it to themselves.
-SIDE_BY_SIDE := $(addprefix tests/,agents awareness bench deploy fakes faults fuzz gateway knowledge recorded shared tools voice)
-# Tests that take longer than anybody waits for: `make test-long`.
-LONG := tests/long
-ALONE := $(filter-out $(SIDE_BY_SIDE) $(LONG),$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py)))
+# deploy/testrun/tiers.py says which tests are in which of the three tiers.
+RUN := @$(BIN)/python -m deploy.testrun
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-long check bench bench-peers clean
+.PHONY: help setup up test-quick test test-all test-long check bench bench-peers clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -23,23 +20,27 @@ up: ## start everything on 127.0.0.1:8420; Ctrl-C stops it
 	$(SETUP)
 	@exec $(BIN)/voxbridge up
 
-test: ## run every test
+test-quick: ## the tests without a server, a network or a model: 90 seconds
+	$(SETUP)
+	$(RUN) quick $(ARGS)
+
+test: ## the tests that decide whether a change is taken: ten minutes
 	$(SETUP)
 	@$(BIN)/voxbridge models get
 	@$(PYTHON) deploy/browser.py
-ifeq ($(strip $(ARGS)),)
-	$(BIN)/pytest -n 3 --dist worksteal $(SIDE_BY_SIDE)
-	$(BIN)/pytest $(ALONE)
-else
-	$(BIN)/pytest $(ARGS)
-endif
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm test --silent
+	$(RUN) test $(ARGS)
+
+test-all: ## every test, with new draws: 45 minutes
+	$(SETUP)
+	@$(BIN)/voxbridge models get
+	@$(PYTHON) deploy/browser.py
+	$(RUN) all $(ARGS)
 
 test-long: ## simulations and fuzzing in bulk, with fresh seeds: what `make test` does a little of
 	$(SETUP)
 	$(BIN)/pytest --timeout 3600 $(LONG) $(ARGS)
 
-check: ## linters, types, licences, sizes: what continuous integration runs besides the tests
+check: ## linters, types, licences, sizes: two minutes, and the first that continuous integration runs
 	$(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

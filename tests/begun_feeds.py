@@ -7,6 +7,7 @@ import random
 from contextlib import AsyncExitStack
 from functools import partial
 
+from tests import draws
 from tests.cluster import SERVERS, Cluster, connected
 from tests.eventually import eventually
 from tests.shared.backends import open_log
@@ -27,9 +28,7 @@ _FAULTS = ("kill", "depose", "freeze", "nothing")
 
 async def begun_beside_appends(cluster: Cluster, *, feeds: int) -> list[str]:
     """Start that many feeds, in waves, each with a fault. Return one line for each feed that misses events."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201 - shown when the test fails
-    dice = random.Random(seed)
+    dice = draws.dice("begun beside appends")
     found: list[str] = []
     async with AsyncExitStack() as stack:
         logs = [await stack.enter_async_context(open_log(cluster.url)) for _ in range(SERVERS)]

@@ -6,9 +6,7 @@ Each run has its own seed, which a failing test shows; `VOXBRIDGE_TEST_SEED` rep
 from __future__ import annotations
 
 import json
-import os
 import random
-import secrets
 import subprocess
 import sys
 import time
@@ -17,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests import draws
 from tests.answers import apologies
 from tests.browser.conftest import OpenStudio
 from tests.browser.stage.product import Product, running
@@ -26,7 +25,7 @@ from tests.running_models import RunningModels
 
 pytestmark = pytest.mark.timeout(900)
 
-SEED = os.environ.get("VOXBRIDGE_TEST_SEED") or secrets.token_hex(4)
+SEED = draws.seed()
 VICTIMS = ("gateway", "voice", "tools", "models", "nats-server", "valkey")
 WATCH = """() => {
   window.__seen = [];

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import signal
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 import nats
 import pytest
 
+from tests import draws
 from tests.eventually import BOUND_S, eventually
 from tests.faults.stack import stack, talker
 from tests.ports import free_port
@@ -34,7 +34,7 @@ async def lines(path: Path, count: int) -> None:
 
 @pytest.mark.parametrize("how", ["plain", "fenced"])
 async def test_no_acknowledged_event_is_lost_or_there_twice(own_nats: Callable[[], NatsServer], tmp_path: Path, how: str) -> None:
-    server, acked, chance = own_nats(), tmp_path / "acked", random.Random()
+    server, acked, chance = own_nats(), tmp_path / "acked", draws.dice(how)
     command = [sys.executable, "-m", "tests.faults.writers", how, server.url, str(acked), str(WRITERS)]
     writing = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
     try:
@@ -71,7 +71,7 @@ async def test_no_acknowledged_event_is_lost_or_there_twice(own_nats: Callable[[
 async def test_a_conversation_over_kills_of_nats_loses_and_repeats_nothing(
     own_nats: Callable[[], NatsServer], redis_url: str, model_server: ModelServer, config: Config
 ) -> None:
-    server, chance = own_nats(), random.Random()
+    server, chance = own_nats(), draws.dice("conversation")
     port = free_port()
     whole = Config(
         nats_url=server.url,

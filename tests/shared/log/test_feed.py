@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable
 
 import pytest
 from nats.js.api import RePublish
 
+from tests import draws
 from tests.eventually import BOUND_S
 from tests.shared.backends import Server, open_log
 from tests.shared.collector import Collector
@@ -101,9 +101,7 @@ async def test_after_stop_nothing_is_handed_over_and_a_handler_may_stop_its_own_
 async def test_delivered_is_stored_under_random_cuts_of_the_connection(
     bus_url: str, log: Log, round: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201 - shown when the test fails, to repeat it
-    dice = random.Random(seed)
+    dice = draws.dice(f"cuts {round}")
     sid, seen = new_session_id(), Collector()
     writers = three_writers(log, sid)
     async with open_log(bus_url) as cut:
@@ -120,16 +118,14 @@ async def test_delivered_is_stored_under_random_cuts_of_the_connection(
         await asyncio.gather(*writing)
         await seen.count(1_500)
         stored = [r async for r in log.read_all(sid)]
-        assert seen.got == stored, f"seed {seed}"
+        assert seen.got == stored
         assert len(stored) == 1_500
         assert cut.nc.stats["reconnects"] > 0
         await feed.stop()
 
 
 async def test_delivered_is_stored_over_kills_of_the_server(own_server: Callable[[str], Server]) -> None:
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201 - shown when the test fails, to repeat it
-    dice = random.Random(seed)
+    dice = draws.dice("kills")
     server = own_server("nats")
     sid, seen = new_session_id(), Collector()
     async with open_log(server.url) as log, open_log(server.url) as following:
@@ -143,7 +139,7 @@ async def test_delivered_is_stored_over_kills_of_the_server(own_server: Callable
             server.start()
         await asyncio.gather(*writing)
         await seen.count(1_200)
-        assert seen.got == [r async for r in log.read_all(sid)], f"seed {seed}"
+        assert seen.got == [r async for r in log.read_all(sid)]
         assert len(seen.got) == 1_200
         await feed.stop()
 

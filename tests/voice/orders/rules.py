@@ -7,11 +7,11 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from random import SystemRandom
 from typing import Any, Final
 
 import msgspec
 
+from tests import draws
 from tests.voice.conversation import SID, START_US
 from tests.voice.orders.simulation import IDLE_S, Orders
 from tests.voice.orders.things import Thing, played, things
@@ -263,7 +263,7 @@ def shortest(seed: str, what: Sequence[Thing], rule: str) -> list[Thing]:
 
 def first_broken(count: int) -> str:
     """Play so many random calls. Return the first failure as text, with the seed that repeats it; empty when there is none."""
-    run = os.environ.get(SEED) or f"{SystemRandom().getrandbits(48):x}"
+    run = os.environ.get(SEED) or f"{draws.seed():x}"
     only = run.partition("/")[2]
     for seed in [run] if only else (f"{run}/{number}" for number in range(count)):
         what = things(seed)

@@ -24,6 +24,8 @@ READY_S = 240.0
 KILLED = (
     ("voxbridge.services.voice",),
     ("voxbridge.services.tools",),
+    ("voxbridge.services.knowledge",),
+    ("voxbridge.services.awareness",),
     ("voxbridge.services.gateway",),
     ("voxbridge.services.models",),
     ("nats-server",),
