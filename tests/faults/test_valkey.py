@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,7 +15,6 @@ from redis.asyncio import Redis
 from tests.eventually import BOUND_S, eventually
 from tests.faults.stack import Talker, stack, talker
 from tests.ports import free_port
-from tests.stopped import stop
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.service import health
@@ -130,27 +127,23 @@ async def test_a_call_goes_on_over_a_full_valkey(config: Config, own_valkey: Cal
 async def test_a_call_goes_on_over_a_slow_valkey(config: Config, own_valkey: Callable[[], ValkeyServer]) -> None:
     valkey = own_valkey()
     async with calling(config, valkey) as call:
-        stopping = asyncio.create_task(_pulses(valkey, call.redis))
-        try:
-            for _ in range(3):
-                await call.goes_on()
-            await call.is_held()
-        finally:
-            stopping.cancel()
-            await asyncio.wait({stopping})
-            assert valkey.pid is not None
-            os.kill(valkey.pid, signal.SIGCONT)
+        async with Redis.from_url(valkey.url) as slow:
+            pausing = asyncio.create_task(_pauses(slow))
+            try:
+                for _ in range(3):
+                    await call.goes_on()
+                await call.is_held()
+            finally:
+                pausing.cancel()
+                await asyncio.wait({pausing})
         await call.says("answers", state="ok")
         call.was_undisturbed()
 
 
-async def _pulses(valkey: ValkeyServer, redis: Redis) -> None:
-    """Stop Valkey most of the time, but never for as long as a lease: between two stops it has answered, however busy the machine is."""
+async def _pauses(redis: Redis) -> None:
+    """Have Valkey answer nobody most of the time, but never for as long as a lease: it ends each pause itself, on a busy machine too."""
     while True:
-        assert valkey.pid is not None
-        stop(valkey.pid)
-        await asyncio.sleep(0.3)
-        os.kill(valkey.pid, signal.SIGCONT)
+        await redis.client_pause(300)
         await redis.ping()
         await asyncio.sleep(0.05)
 

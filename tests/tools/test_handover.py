@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -15,6 +14,7 @@ from nats.aio.msg import Msg
 from tests.eventually import eventually
 from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools import service as tools_service
+from voxbridge.services.tools.session import intake
 from voxbridge.services.tools.session.handover import OWNERS_LIMIT, TAKE, Handover, Owners
 from voxbridge.services.tools.session.intake import Intake
 from voxbridge.services.tools.session.pull import Pull
@@ -227,15 +227,21 @@ async def test_two_executors_run_a_session_s_calls_in_one_of_them(
     assert "Another process writes" not in caplog.text
 
 
+@pytest.fixture
+def never_delivered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the bus wait ten minutes before it delivers a call again."""
+    monkeypatch.setattr(intake, "CONSUMERS", tuple((stream, wanted.evolve(ack_wait=600.0)) for stream, wanted in intake.CONSUMERS))
+
+
+@pytest.mark.usefixtures("never_delivered_again")
 async def test_the_other_executor_goes_on_at_once_when_the_one_that_served_is_gone(executors: Executors, caller: Caller) -> None:
     async with AsyncExitStack() as remaining:
         async with executors.running():
             await caller.call("echo", "c1", text="hello")
             await caller.next(ToolCompleted, "c1")
             other = await remaining.enter_async_context(executors.running())
-        async with asyncio.timeout(1.5):  # before anything would be delivered again
-            await caller.call("echo", "c2", text="hello")
-            await caller.next(ToolCompleted, "c2")
+        await caller.call("echo", "c2", text="hello")
+        await caller.next(ToolCompleted, "c2")
         assert other.stats()["sessions"] == 1
 
 

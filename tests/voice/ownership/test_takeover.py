@@ -24,6 +24,7 @@ from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.ownership import leases, orphans, requests
 from voxbridge.services.voice.service import CONSUMER
 from voxbridge.services.voice.session import recovery
+from voxbridge.services.voice.session import session as session_module
 from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.session import Session
 from voxbridge.shared.audio import frames
@@ -80,13 +81,16 @@ async def test_what_a_lone_worker_released_is_taken_by_the_next_at_its_start(wor
         await page.ends()
 
 
-async def test_a_terminated_worker_lets_a_turn_finish_that_soon_does(workers: Workers, page: Page, model_server: ModelServer) -> None:
-    async with workers.process() as process:
+async def test_a_worker_that_stops_lets_a_turn_finish_that_soon_does(
+    workers: Workers, page: Page, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "MID_TURN_S", BOUND_S)  # on a busy machine the report below takes longer than the worker would wait
+    async with workers.running() as worker:
         await page.open(plays=False)
         await page.until(ev.SessionStarted)
         await page.says(gateway.TextReceived(text="Hello"))
         await page.when(lambda: any(prefix.flags & frames.LAST for prefix, _ in page.frames))
-        process.send_signal(signal.SIGTERM)
+        await worker.drain()
         await page.says(gateway.PlaybackReported(generation=1, played_ms=200, state="finished"))
         await page.until(ev.SessionReleased)
     names = [one.type for one in page.heard if one.type in ("turn.completed", "session.released")]
