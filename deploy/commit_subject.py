@@ -1,4 +1,4 @@
-"""Check of a commit's message: its subject is imperative and short, and the body is apart from it. `.githooks/commit-msg` runs it.
+"""Check of a commit's message: its subject is short, and the body is apart from it. `.githooks/commit-msg` runs it.
 
 Usage: python3 deploy/commit_subject.py FILE, with the message in FILE. Exits with 1 and the reason if the message is refused.
 """
@@ -12,10 +12,6 @@ from pathlib import Path
 LIMIT = 72
 """Characters of a subject."""
 
-_OTHER_FORMS = re.compile(r"(?<![sc])s$|ed$|ing$")
-"""Endings of verbs that are not imperative: Adds, Added, Adding."""
-
-_IMPERATIVES = frozenset({"bring", "embed", "feed", "need", "speed", "string"})
 _MADE_BY_GIT = re.compile(r"^(Merge|Revert|fixup!|squash!|amend!) ")
 
 
@@ -29,13 +25,6 @@ def refusal(message: str) -> str:
         return "The message is empty: say in one line what the change does."
     if len(subject) > LIMIT:
         return f"The subject has {len(subject)} characters, and {LIMIT} at most: put the rest into the body."
-    first = subject.split()[0]
-    if not first[0].isupper():
-        return f"The subject begins with a capital letter: {first.capitalize()}."
-    if subject.endswith("."):
-        return "The subject ends without a full stop."
-    if first.lower() not in _IMPERATIVES and _OTHER_FORMS.search(first.lower()):
-        return f'The subject is imperative ("Add", not "Adds" or "Added"): it begins with {first!r}.'
     if len(lines) > 1 and lines[1].strip():
         return "An empty line stands between the subject and the body."
     return ""

@@ -21,13 +21,14 @@ GATES = {
 
 
 def main() -> int:
-    """Print one line per gate, and each problem below it."""
+    """Print one line per gate, each problem below it, and what is near a limit."""
     found = 0
     for rule, gate in GATES.items():
         problems = gate.problems()
         found += len(problems)
         sys.stdout.write(f"{'✗' if problems else '✓'} {rule}\n")
         sys.stdout.writelines(f"    {problem}\n" for problem in problems)
+    sys.stdout.writelines(f"! {warning}\n" for warning in length.warnings())
     return 1 if found else 0
 
 

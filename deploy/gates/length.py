@@ -9,8 +9,13 @@ from typing import Final
 
 from deploy.gates import ROOT, modules
 
-LIMITS: Final = {"voxbridge": 400, "bench": 400, "deploy": 400, "tests": 500, "client": 500, "studio": 500}
-"""Lines of a module, by folder."""
+FOLDERS: Final = ("voxbridge", "bench", "deploy", "tests", "client", "studio")
+
+LIMIT: Final = 500
+"""Lines of a module."""
+
+LONG: Final = 400
+"""Lines above which a module is warned of: its next change is a chance to divide it."""
 
 FUNCTION_LIMIT: Final = 60
 """Lines of a function of the product, of bench/ and of deploy/."""
@@ -25,16 +30,22 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def problems() -> list[str]:
     """Return one problem for each module, function and list of parameters above its limit."""
-    found = []
-    for folder, limit in LIMITS.items():
-        files = modules(folder) + [path for path in (ROOT / folder).rglob("*") if path.suffix in _SUFFIXES and not _MADE & set(path.parts)]
-        for path in files:
-            lines = len(path.read_text(encoding="utf-8").splitlines())
-            if lines > limit:
-                found.append(f"{path.relative_to(ROOT)} has {lines} lines; split it below {limit}.")
+    found = [f"{name} has {lines} lines; split it below {LIMIT}." for name, lines in sorted(_lengths()) if lines > LIMIT]
     for path in modules("voxbridge", "bench", "deploy"):
         found += [f"{path.relative_to(ROOT)}:{problem}" for problem in of(path)]
     return found
+
+
+def warnings() -> list[str]:
+    """Return one line for each module that is near its limit."""
+    return [f"{name} has {lines} lines; {LIMIT} is the most." for name, lines in sorted(_lengths()) if LONG < lines <= LIMIT]
+
+
+def _lengths() -> Iterator[tuple[str, int]]:
+    for folder in FOLDERS:
+        scripts = [path for path in (ROOT / folder).rglob("*") if path.suffix in _SUFFIXES and not _MADE & set(path.parts)]
+        for path in modules(folder) + scripts:
+            yield path.relative_to(ROOT).as_posix(), len(path.read_text(encoding="utf-8").splitlines())
 
 
 def of(path: Path) -> Iterator[str]:

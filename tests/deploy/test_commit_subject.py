@@ -21,10 +21,12 @@ ROOT = Path(__file__).parents[2]
         "Pass the reason on",
         "Merge branch 'main'",
         "X" + "x" * (LIMIT - 1),
+        "Ping the server",
+        "voice: seed the draws",
         "# a comment of git\nName the field",
     ],
 )
-def test_an_imperative_subject_is_taken(message: str) -> None:
+def test_a_short_subject_is_taken(message: str) -> None:
     assert refusal(message) == ""
 
 
@@ -34,11 +36,6 @@ def test_an_imperative_subject_is_taken(message: str) -> None:
         ("", "empty"),
         ("# only a comment\n", "empty"),
         ("X" + "x" * LIMIT, "73 characters, and 72 at most"),
-        ("add a provider", "capital letter: Add"),
-        ("Add a provider.", "full stop"),
-        ("Added a provider", "begins with 'Added'"),
-        ("Adds a provider", "begins with 'Adds'"),
-        ("Adding a provider", "begins with 'Adding'"),
         ("Add a provider\nand another", "empty line"),
     ],
 )
@@ -56,7 +53,7 @@ def test_git_runs_the_hook(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
         (tmp_path / name).chmod(0o755)
-    refused = git("commit", "-q", "--allow-empty", "-m", "Added nothing")
-    assert (refused.returncode, "imperative" in refused.stderr) == (1, True)
+    refused = git("commit", "-q", "--allow-empty", "-m", "Add nothing" + " at all" * 20)
+    assert (refused.returncode, "72 at most" in refused.stderr) == (1, True)
     assert git("commit", "-q", "--allow-empty", "-m", "Add nothing").returncode == 0
     assert git("log", "--format=%s").stdout == "Add nothing\n"
