@@ -201,7 +201,6 @@ PLACES = {
     "VOXBRIDGE_AGENTS_DIR",
     "VOXBRIDGE_PLAYBOOKS_DIR",
     "VOXBRIDGE_TOURS_DIR",
-    "VOXBRIDGE_MODELS_PORT",
     "VOXBRIDGE_TOOL_KEYS",
 }
 """Variables that are fixed in the images; the file sets a container's own values."""
