@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import socket
 from pathlib import Path
 from urllib.parse import quote
 
-from voxbridge.shared.embedded.servers import MIN_FREE_BYTES, PROBE_TIMEOUT_S, EmbeddedServer, missing, quoted, socket_path, write_private
+from voxbridge.shared.embedded.servers import (
+    MIN_FREE_BYTES,
+    PROBE_TIMEOUT_S,
+    STOP_TIMEOUT_S,
+    EmbeddedServer,
+    missing,
+    quoted,
+    socket_path,
+    write_private,
+)
 
 
 class ValkeyServer(EmbeddedServer):
@@ -48,6 +58,12 @@ maxmemory-policy noeviction
 daemonize no
 """,
         )
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Stop it as every server, and remove the folder of a socket that stands elsewhere than in the server's own."""
+        super().stop(timeout_s)
+        if self.socket.parent != self.folder:
+            shutil.rmtree(self.socket.parent, ignore_errors=True)
 
     def answers(self) -> bool:
         """Tell whether the server answers."""
