@@ -31,6 +31,7 @@ async def test_reports_are_shown_as_agents_are_told_them_and_a_source_is_switche
     error = {"event_type": "error", "error_type": "TypeError", "message": "x is undefined", "page": "/orders"}
     met = (await ask(running, "POST", PATH, json=error)).json()
     async with serving(Config(nats_url=nats_url, redis_url=redis_url, data_dir=tmp_path)):
+        await eventually(lambda: _is_told(running))  # the service begins with what was reported before
         shown = (await ask(running, "GET", PATH)).json()
         assert shown["prompt"].startswith(OPENING)
         assert "planted" not in shown["prompt"]
@@ -44,6 +45,10 @@ async def test_reports_are_shown_as_agents_are_told_them_and_a_source_is_switche
         assert (await ask(running, "POST", PATH, json=visit)).json() == {"success": True, "recorded": False}
         shown = (await ask(running, "GET", PATH)).json()
         assert (shown["prompt"], shown["recent_pages"], shown["page_stats"]) == ("", [], {})
+
+
+async def _is_told(running: Running) -> bool:
+    return (await ask(running, "GET", PATH)).status_code == 200
 
 
 async def test_a_report_that_is_none_names_its_field(running: Running) -> None:
