@@ -24,6 +24,10 @@ import psutil
 WAIT_S: Final = 5.0
 """Seconds that processes have to end after the run ended."""
 
+KEPT: Final = ("node-compile-cache", "pulse-", "uv-", f"voxbridge-{os.getuid()}-")
+"""Beginnings of names that may stay in the temporary folder: what Node.js, PulseAudio and uv keep there, and the socket of a Valkey whose
+supervisor a test killed."""
+
 _SHARE: Final = "50%"
 """Share of the machine's memory that the files of a run may take."""
 
@@ -105,7 +109,7 @@ def end(left: Iterable[psutil.Process]) -> None:
 
 def files(folder: Path, own: frozenset[str]) -> list[Path]:
     """Return what is in the folder of the run beside `own`."""
-    return sorted(path for path in folder.iterdir() if path.name not in own)
+    return sorted(path for path in folder.iterdir() if path.name not in own and not path.name.startswith(KEPT))
 
 
 def checkout(root: Path) -> frozenset[str]:
