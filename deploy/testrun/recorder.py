@@ -58,11 +58,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the modules of which no test is in the tier, without reading them."""
-    tier = config.getoption("--tier")
+    """Leave out the modules of which no test is in the tier, or none in this part of it, without reading them."""
+    tier, part = config.getoption("--tier"), config.getoption("--part")
     if tier is None or collection_path.is_dir():
         return None
-    return None if tiers.may_hold(tier, collection_path.relative_to(config.rootpath).as_posix()) else True
+    module = collection_path.relative_to(config.rootpath).as_posix()
+    return None if tiers.may_hold(tier, module) and (not part or tiers.in_part(part, module)) else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -118,7 +118,7 @@ def holds(tier: str, test: str) -> bool:
 
 
 def in_part(part: str, test: str) -> bool:
-    """Tell whether a test runs in a part of a tier: `side` by side, or `alone`."""
+    """Tell whether a test, or a module, runs in a part of a tier: `side` by side, or `alone`. A module is whole in one of them."""
     return _below(test, ALONE) == (part == "alone")
 
 
