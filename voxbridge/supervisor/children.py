@@ -106,7 +106,8 @@ class Command:
         code = await self._process.wait()
         end_group(self.pid, signal.SIGKILL)  # its own children must not outlive it, nor hold its output open
         with suppress(TimeoutError):  # a process that left the group may hold the pipe forever
-            await asyncio.wait_for(self._pump, PIPE_S)
+            async with asyncio.timeout(PIPE_S):
+                await self._pump
         self._pipe.close()
         self._log.close()
         if self._go is not None:

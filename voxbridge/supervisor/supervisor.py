@@ -126,7 +126,8 @@ class Supervisor:
             elif restart.news:
                 self._display.line(f"{program.name} keeps failing ({detail}); it is tried again every {restart.wait_s:g} s.")
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), restart.wait_s)
+                async with asyncio.timeout(restart.wait_s):
+                    await self._stopping.wait()
             self._change(program.name, restarts=self._whole.parts[program.name].restarts + 1)
 
     async def _live(self, program: Program, child: Child) -> str:
@@ -154,7 +155,8 @@ class Supervisor:
             ready = True
             if program.ready is not None:
                 try:
-                    ready = await asyncio.wait_for(program.ready(), PROBE_TIMEOUT_S)
+                    async with asyncio.timeout(PROBE_TIMEOUT_S):
+                        ready = await program.ready()
                 except TimeoutError:
                     ready = False
                 if ready:
@@ -167,7 +169,8 @@ class Supervisor:
             if program.standby is not None and self._whole.ready:  # while programs are starting, it would only compete with them
                 program.standby.prepare()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._doubt.wait(), PROBE_SELDOM_S if self._whole.ready else PROBE_OFTEN_S)
+                async with asyncio.timeout(PROBE_SELDOM_S if self._whole.ready else PROBE_OFTEN_S):
+                    await self._doubt.wait()
             self._doubt.clear()
 
     async def _end(self, keepers: Sequence[asyncio.Task[None]], programs: Sequence[Program], bound_s: float) -> None:

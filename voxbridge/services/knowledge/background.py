@@ -151,7 +151,8 @@ class Background:
                 _log.exception("work in the background failed.")
                 pause = PAUSE_S
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
 
     async def _done(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -208,7 +208,8 @@ class ToolService(Service):
     async def _room_changed(self, timeout_s: float) -> None:
         self._changed.clear()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._changed.wait()
 
     async def _handle(self, recorded: events.Recorded) -> None:
         sid, seq = recorded.sid, recorded.seq

@@ -280,7 +280,8 @@ class Calls:
 async def _within(answered: asyncio.Future[events.Recorded], function: Function) -> events.Recorded:
     limit_s = function.timeout_s + GRACE_S
     try:
-        return await asyncio.wait_for(answered, limit_s)
+        async with asyncio.timeout(limit_s):
+            return await answered
     except TimeoutError:
         message = f"{function.name} gave no outcome within {limit_s:g} s; it may still have one. Ask again with the same Idempotency-Key."
         raise VoxbridgeError(Code.TIMED_OUT, message, limit=limit_s) from None

@@ -86,7 +86,8 @@ class Child(ABC):
     async def up(self) -> None:
         """Wait until the process serves. Raises `UNAVAILABLE` after `start_timeout_s`."""
         try:
-            await asyncio.wait_for(self._up.wait(), self.start_timeout_s)
+            async with asyncio.timeout(self.start_timeout_s):
+                await self._up.wait()
         except TimeoutError as error:
             raise Unavailable(f"{self.name} has not come back within {self.start_timeout_s:.0f} s.") from error
 
@@ -176,7 +177,8 @@ class Child(ABC):
         self._home.forget(self.name)
         process.signal(signal.SIGTERM)
         try:
-            await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
         except TimeoutError:
             process.signal(signal.SIGKILL)
             await process.wait()

@@ -76,7 +76,8 @@ class Child:
 
     async def _status(self) -> int:
         try:
-            return await asyncio.wait_for(self._process.wait(), STATUS_S)
+            async with asyncio.timeout(STATUS_S):
+                return await self._process.wait()
         except TimeoutError:  # it closed its socket but still runs
             self.kill()
             return await self._process.wait()

@@ -77,7 +77,8 @@ class Process:
     async def gone(self) -> None:
         """Wait until its output is closed, and remember how it ended."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._running.wait(), GRACE_S)
+            async with asyncio.timeout(GRACE_S):
+                await self._running.wait()
         status = self._running.returncode
         last = self._said.decode("utf-8", "replace").strip().splitlines()[-1:]
         told = f"; the last it said: {last[0][:200]}" if last else ""
@@ -91,11 +92,13 @@ class Process:
         if self._running.stdin is not None:
             self._running.stdin.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._running.wait(), GRACE_S)
+            async with asyncio.timeout(GRACE_S):
+                await self._running.wait()
         self._family.kill()
         self.ended.set()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._running.wait(), GRACE_S)
+            async with asyncio.timeout(GRACE_S):
+                await self._running.wait()
 
 
 @asynccontextmanager

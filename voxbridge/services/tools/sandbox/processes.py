@@ -71,7 +71,8 @@ class Process:
             told: frames.Incoming = frames.DECODER.decode(await self._reader.readexactly(size))
         except (OSError, asyncio.IncompleteReadError):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), GONE_S)
+                async with asyncio.timeout(GONE_S):
+                    await self._gone.wait()
             raise Lost(self._why()) from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise self._fault("it sent what is no message") from None
