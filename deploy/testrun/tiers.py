@@ -15,8 +15,74 @@ from deploy.testrun import ROOT
 
 NAMES: Final = ("quick", "test", "all")
 
-QUICK: Final[tuple[str, ...]] = ()
+QUICK: Final = (
+    "tests/awareness/test_core.py",
+    "tests/awareness/test_prompt.py",
+    "tests/deploy/test_commit_subject.py",
+    "tests/fuzz",
+    "tests/gateway/calls",
+    "tests/gateway/core",
+    "tests/gateway/door/test_forwarded.py",
+    "tests/gateway/platform/test_messages.py",
+    "tests/knowledge/test_core.py",
+    "tests/models/test_audio.py",
+    "tests/models/test_background.py",
+    "tests/models/test_busy.py",
+    "tests/models/test_choice.py",
+    "tests/models/test_choice_lines.py",
+    "tests/models/test_core.py",
+    "tests/models/test_grammar.py",
+    "tests/models/test_lines.py",
+    "tests/models/test_router_files.py",
+    "tests/recorded",
+    "tests/shared/agents",
+    "tests/shared/audio/test_frames.py",
+    "tests/shared/bus/test_framing.py",
+    "tests/shared/bus/test_partials.py",
+    "tests/shared/language/test_dialects.py",
+    "tests/shared/log/test_quotas.py",
+    "tests/shared/log/test_silences.py",
+    "tests/shared/log/test_storable.py",
+    "tests/shared/platform",
+    "tests/shared/secrets/test_access_tokens.py",
+    "tests/shared/secrets/test_vault.py",
+    "tests/shared/step/test_effects.py",
+    "tests/shared/step/test_replay.py",
+    "tests/shared/terminals",
+    "tests/shared/test_cancellation.py",
+    "tests/shared/test_clock.py",
+    "tests/shared/test_config.py",
+    "tests/shared/test_events.py",
+    "tests/shared/test_ids.py",
+    "tests/shared/test_nesting.py",
+    "tests/shared/test_tours.py",
+    "tests/shared/test_workspace.py",
+    "tests/tools/runs",
+    "tests/tools/test_core.py",
+    "tests/tools/test_registry.py",
+    "tests/tools/test_results.py",
+    "tests/voice/audio/test_catch_up.py",
+    "tests/voice/audio/test_peaks.py",
+    "tests/voice/audio/test_resample.py",
+    "tests/voice/core",
+    "tests/voice/orders",
+    "tests/voice/ownership/test_questions.py",
+    "tests/voice/providers/test_link.py",
+    "tests/voice/speakable",
+    "tests/voxbridge/commands/test_token.py",
+    "tests/voxbridge/supervisor/test_readiness.py",
+    "tests/voxbridge/supervisor/test_restart.py",
+)
 """Tests without a server, a network or a model."""
+
+NOT_QUICK: Final = (
+    "tests/gateway/core/test_session_token.py",
+    "tests/voice/core/test_handoff.py",
+    "tests/voice/core/test_slow_model.py",
+    "tests/voice/core/test_tool_rounds.py",
+    "tests/voice/core/test_unreachable.py",
+)
+"""Tests below an entry of `QUICK` that do use a server."""
 
 ONLY_ALL: Final[dict[str, str]] = {
     "tests/agents/test_killed.py": "tests/agents/test_runs.py has the same runs undisturbed",
@@ -114,7 +180,7 @@ def holds(tier: str, test: str) -> bool:
         return True
     if _below(test, ONLY_ALL) and not _below(test, STAYS):
         return False
-    return tier == "test" or _below(test, QUICK)
+    return tier == "test" or (_below(test, QUICK) and not _below(test, NOT_QUICK))
 
 
 def in_part(part: str, test: str) -> bool:
@@ -124,7 +190,7 @@ def in_part(part: str, test: str) -> bool:
 
 def may_hold(tier: str, module: str) -> bool:
     """Tell whether a tier may run some test of a module, by its path from the root of the checkout."""
-    if tier == "quick" and not _below(module, QUICK) and not _above(module, QUICK):
+    if tier == "quick" and (_below(module, NOT_QUICK) or not (_below(module, QUICK) or _above(module, QUICK))):
         return False
     return not _below(module, (LONG,)) and (tier == "all" or not _below(module, ONLY_ALL) or _above(module, STAYS))
 
@@ -137,7 +203,7 @@ def table() -> str:
         if folder == LONG:
             lines.append(f"| `{folder}/` | | | in none of them: `make test-long` |")
             continue
-        quick = "all" if _below(folder, QUICK) else "some" if _above(folder, QUICK) else ""
+        quick = "all" if _below(folder, QUICK) and not _above(folder, NOT_QUICK) else "some" if _above(folder, QUICK) else ""
         later = sorted({entry.partition("::")[0] for entry in ONLY_ALL if _below(entry, (folder,)) and entry != folder})
         test = "all" if not later else "most"
         if _below(folder, ONLY_ALL):
