@@ -1,4 +1,5 @@
-"""Ports for servers that tests start: each is given out once, and none is in the system's range for outgoing connections."""
+"""Ports for servers that tests start: each is given out once, also beside another run, and none is in the system's range for outgoing
+connections."""
 
 from __future__ import annotations
 
@@ -11,29 +12,31 @@ _FIRST: Final = 20_000
 _LAST: Final = 32_000
 """End of the range: below Linux's ports for outgoing connections."""
 
-_WORKERS: Final = 4
+_STEP: Final = 997
+"""Ports between the beginnings of two processes whose ids follow each other; a prime, so that all ports come."""
+
+_claims: Final[list[socket.socket]] = []
+"""One socket for each port that was given out. Its name in the kernel says so to every process of the machine, until this one ends."""
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on, another one with each call."""
-    for port in _ports:
-        with socket.socket() as probe:
-            try:
+    """Return a port that nothing listens on and that nobody else was given."""
+    for port in _range():
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0voxbridge-test-port-{port}")
+            with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("unreachable: the ports go round")
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        return port
+    raise AssertionError(f"every port from {_FIRST} to {_LAST} is taken")
 
 
-def _round() -> Iterator[int]:
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS
-    span = (_LAST - _FIRST) // _WORKERS
-    first = _FIRST + worker * span
-    start = os.getpid() % span
-    while True:
-        for step in range(span):
-            yield first + (start + step) % span
-
-
-_ports: Final = _round()
+def _range() -> Iterator[int]:
+    span = _LAST - _FIRST
+    start = os.getpid() * _STEP
+    for step in range(span):
+        yield _FIRST + (start + len(_claims) + step) % span
