@@ -10,7 +10,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.tools.conftest import Caller, Executors
-from voxbridge.services.tools.packs.catalogue.spoken import duration, listed, match
+from voxbridge.services.tools.packs.catalogue.spoken import listed, match
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested
 from voxbridge.shared.events.tools import (
@@ -99,8 +99,30 @@ async def test_tasks_are_listed_and_cancelled_in_the_users_words(executors: Exec
         await caller.call("cancel_task", "c2", task="pasta timer")
         cancelled, _ = await caller.next(TaskCancelled, "t2")
         assert cancelled.reason == "the user cancelled it"
+        await caller.call("cancel_task", "c4", task="the rice timer")
+        none, _ = await caller.next(ToolFailed, "c4")
+        assert none.error.message == "Nothing like that is under way. There is the tea timer."
         await caller.call("cancel_task", "c3", task="task-t1")  # a model may have kept the id
         await caller.next(TaskCancelled, "t1")
+
+
+async def test_all_timers_are_cancelled_and_nothing_else(executors: Executors, caller: Caller) -> None:
+    async with executors.running(PACKS):
+        for call_id, length in (("t1", 300), ("t2", 600)):
+            await caller.call("set_timer", call_id, seconds=length)
+            await caller.next(ToolCompleted, call_id)
+        await caller.call("cancel_task", "c1", task="the five minute timer")
+        one, _ = await caller.next(ToolCompleted, "c1")
+        assert one.result == {"cancelled": 1, "task_id": "task-t1", "spoken": "I cancelled the 5 minute timer."}
+        await caller.call("set_timer", "t3", seconds=300)
+        await caller.next(ToolCompleted, "t3")
+        await caller.call("cancel_task", "c2", task="all timers")
+        every, _ = await caller.next(ToolCompleted, "c2")
+        assert every.result == {
+            "cancelled": 2,
+            "task_ids": ["task-t2", "task-t3"],
+            "spoken": "I cancelled the 10 minute timer and the 5 minute timer.",
+        }
 
 
 async def test_a_client_cancels_a_task(executors: Executors, caller: Caller) -> None:
@@ -222,16 +244,7 @@ def test_names_are_matched_as_people_say_them(said: str, found: str | None) -> N
     assert match(said, ["the tea timer", "the pasta timer"]) == found
 
 
-def test_lists_and_lengths_are_said_in_words() -> None:
+def test_lists_are_said_in_words() -> None:
     assert listed([]) == "nothing"
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"], most=2) == "a, b and 1 more"
-    assert [duration(seconds) for seconds in (0, 1, 59, 60, 3_599, 3_600, 7_300)] == [
-        "0 seconds",
-        "1 second",
-        "59 seconds",
-        "1 minute",
-        "60 minutes",
-        "1 hour",
-        "2 hours",
-    ]

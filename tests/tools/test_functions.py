@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from num2words import num2words
 
 from voxbridge.services.tools.packs.everyday import calculator, notes, timer
 from voxbridge.services.tools.packs.everyday.places import places
-from voxbridge.services.tools.packs.everyday.spoken_numbers import as_expression
+from voxbridge.services.tools.packs.everyday.spoken_arithmetic import as_expression
 from voxbridge.services.tools.packs.everyday.time import current_time, told
 from voxbridge.services.tools.registry import BUILT_IN, load
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -43,6 +47,12 @@ SUMMER_UTC = 1_752_580_800_000_000  # 15 July 2025, 12:00
         ("United States", "America/New_York", "Washington"),
         ("the UK", "Europe/London", "London"),
         ("Georgia", "Asia/Tbilisi", "Tbilisi"),
+        ("Calcutta", "Asia/Kolkata", "Kolkata"),
+        ("St. Petersburg", "Europe/Moscow", "Saint Petersburg"),
+        ("Bombay", "Asia/Kolkata", "Mumbai"),
+        ("the Netherlands", "Europe/Amsterdam", "Amsterdam"),
+        ("Holland", "Europe/Amsterdam", "Amsterdam"),
+        ("Czech Republic", "Europe/Prague", "Prague"),
         ("UTC", "UTC", "UTC"),
         ("GMT", "UTC", "UTC"),
         ("PST", "America/Los_Angeles", "Los Angeles"),
@@ -77,6 +87,16 @@ def test_of_places_with_one_name_the_largest_is_told_and_said() -> None:
     answer = told(place, others, NOON_UTC)
     assert answer["spoken"] == "It's 12:00 PM on Friday in Birmingham, United Kingdom."
     assert "largest" in answer["note"]
+
+
+def test_a_continent_is_no_place_with_one_time() -> None:
+    with pytest.raises(VoxbridgeError, match="Asia has many time zones"):
+        places().find("Asia")
+
+
+def test_a_place_that_has_an_other_name_of_a_larger_one_is_still_told_of() -> None:
+    _, others = places().find("Calcutta")
+    assert [place.country for place in others] == ["South Africa"]
 
 
 @pytest.mark.parametrize(("asked", "says"), [("Tokyoo", "Did you mean Tokyo?"), ("qqqqzz", "larger city"), ("", "larger city")])
@@ -119,6 +139,27 @@ def test_an_unknown_place_is_answered_with_what_to_do(asked: str, says: str) -> 
         ("-5 + 3", -2),
         ("0.1+0.2", 0.3),
         ("max(2, 7)", 7),
+        ("eighty minus fifteen", 65),
+        ("fifty minus seven", 43),
+        ("sixty less ten", 50),
+        ("one point five million divided by two", 750_000),
+        ("two point twenty five times four", 9),
+        ("a hundred plus one", 101),
+        ("two and a half times four", 10),
+        ("point five times two", 1),
+        ("divide nine thousand by forty eight", 187.5),
+        ("add up twelve fifteen and thirty one", 58),
+        ("add up 12, 15 and 31", 58),
+        ("the sum of forty four and sixty seven", 111),
+        ("the product of six and seven", 42),
+        ("subtract eighteen from ninety one", 73),
+        ("take nineteen from fifty", 31),
+        ("share 120 among five people", 24),
+        ("two thirds of ninety", 60),
+        ("a quarter of sixty eight", 17),
+        ("half of eleven hundred", 550),
+        ("minus five plus three", -2),
+        ("12345678901234 + 1", 12345678901235),
         ("round(2.34567, 2)", 2.35),
         ("round(1234567, -3)", 1_235_000),
         ("round(2.1, 15)", 2.1),
@@ -155,6 +196,9 @@ def test_a_sum_is_worked_out_in_figures_and_in_words(expression: str, value: flo
         ("(1).__class__", "use figures"),
         ("lambda: 1", "use figures"),
         ("3 apples", "use figures"),
+        ("one two three plus four", "several ways (1 2 3 + 4)"),
+        ("nine nine nine plus one", "several ways"),
+        ("twenty twenty six minus five", "several ways"),
         ("1 < 2", "use figures"),
         ("2 +", "use figures"),
         ("?", "use figures"),
@@ -174,6 +218,14 @@ def test_what_is_no_sum_is_refused_with_its_reason(expression: str, says: str) -
 )
 def test_a_number_is_said_as_it_is_read_out(value: float, said: str) -> None:
     assert calculator.spoken(value) == said
+
+
+SIGNS = {"plus": operator.add, "minus": operator.sub, "times": operator.mul}
+
+
+@given(st.integers(min_value=0, max_value=10**6), st.sampled_from(sorted(SIGNS)), st.integers(min_value=0, max_value=10**6))
+def test_a_sum_of_any_two_numbers_in_words_is_right(left: int, sign: str, right: int) -> None:
+    assert calculator.evaluate(f"{num2words(left)} {sign} {num2words(right)}")[0] == SIGNS[sign](left, right)
 
 
 def test_an_expression_is_shown_as_it_was_understood() -> None:

@@ -12,7 +12,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
-from voxbridge.services.models.choice import durations, features
+from voxbridge.services.models.choice import features
+from voxbridge.shared import spoken_durations
 
 SECONDS: Final = "seconds"
 """Argument that takes a length of time."""
@@ -52,7 +53,7 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
             kept[name] = {**known[name], "enum": meant} if meant else value
             required += [name] if meant and name not in required else []
         elif name not in named:
-            length = durations.seconds(said) if name == SECONDS else None
+            length = spoken_durations.seconds(said) if name == SECONDS else None
             kept[name] = value if length is None else {"type": "integer", "enum": [length]}
         elif named[name]:
             kept[name] = {**value, "enum": named[name]}

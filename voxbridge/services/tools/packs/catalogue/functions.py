@@ -9,12 +9,14 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
-from voxbridge.services.tools.packs.catalogue.spoken import duration, listed, match
+from voxbridge.services.tools.packs.catalogue.spoken import listed, match
+from voxbridge.services.tools.packs.catalogue.which_task import chosen, means_all, names
 from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.tasks import OpenTask
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.tools import ApprovalStanding
+from voxbridge.shared.spoken_durations import about
 
 TOOLS_SHOWN: Final = 40
 """Functions in one answer of `list_tools`."""
@@ -136,7 +138,7 @@ async def cancel_task(ctx: Context, task: Annotated[str, Meta(max_length=80, exa
     """Cancel a task or a timer that is under way.
 
     Args:
-        task: Which one, in the user's words; empty if there is only one.
+        task: Which one, in the user's words, or all; empty if there is only one.
 
     Examples:
         cancel the timer
@@ -160,13 +162,15 @@ async def cancel_task(ctx: Context, task: Annotated[str, Meta(max_length=80, exa
         raise VoxbridgeError(Code.UNAVAILABLE, UNREAD)
     if not tasks:
         return {"cancelled": 0, "spoken": "Nothing is under way."}
-    named = {_name(one): one for one in tasks}
-    ids = {one.task_id: name for name, one in named.items()}
-    found = next(iter(named), None) if len(tasks) == 1 and not task.strip() else ids.get(task.strip()) or match(task, list(named))
-    if found is None:
-        raise VoxbridgeError(Code.NOT_FOUND, f"Which one? There is {listed(list(named))}.", field="task")
-    await ctx.cancel_task(named[found].task_id, named[found].sid)
-    return {"cancelled": 1, "task_id": named[found].task_id, "spoken": f"I cancelled {found}."}
+    fitting = chosen(task, tasks)
+    if not fitting:
+        raise VoxbridgeError(Code.NOT_FOUND, f"Nothing like that is under way. There is {listed(names(tasks))}.", field="task")
+    if len(fitting) > 1 and not means_all(task):
+        raise VoxbridgeError(Code.NOT_FOUND, f"Which one? There is {listed(names(fitting))}.", field="task")
+    for one in fitting:
+        await ctx.cancel_task(one.task_id, one.sid)
+    told = {"cancelled": len(fitting), "spoken": f"I cancelled {listed(names(fitting))}."}
+    return told | ({"task_id": fitting[0].task_id} if len(fitting) == 1 else {"task_ids": [one.task_id for one in fitting]})
 
 
 @function(idempotent=True)
@@ -283,20 +287,15 @@ def _view(task: OpenTask, now: int) -> dict[str, Any]:
     return view
 
 
-def _name(task: OpenTask) -> str:
-    words = task.function.replace("_", " ").removeprefix("set ")
-    return f"the {task.label} {words}" if task.label else f"the {words}"
-
-
 def _said(tasks: Sequence[OpenTask], now: int) -> str:
     if not tasks:
         return "Nothing is under way."
     told = []
-    for task in tasks:
+    for name, task in zip(names(tasks), tasks, strict=True):
         if task.due_at is not None:
-            told.append(f"{_name(task)} with {duration(max(0, (task.due_at - now) // 1_000_000))} left")
+            told.append(f"{name} with {about(max(0, (task.due_at - now) // 1_000_000))} left")
         elif task.done:
-            told.append(f"{_name(task)} at {round(task.done * 100)} percent")
+            told.append(f"{name} at {round(task.done * 100)} percent")
         else:
-            told.append(f"{_name(task)}, {task.state}")
+            told.append(f"{name}, {task.state}")
     return f"There is {listed(told, most=5)}."

@@ -36,14 +36,5 @@ def match(said: str, names: Sequence[str]) -> str | None:
     return close[0][1]
 
 
-def duration(seconds: int) -> str:
-    """Return a length of time in words: `4 minutes`."""
-    for size, unit in ((3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            count = round(seconds / size)
-            return f"{count} {unit}{'s' if count != 1 else ''}"
-    return f"{seconds} second{'s' if seconds != 1 else ''}"
-
-
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"[a-z0-9]+", text.casefold()))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import simpleeval
 from msgspec import Meta
 
-from voxbridge.services.tools.packs.everyday.spoken_numbers import as_expression
+from voxbridge.services.tools.packs.everyday.spoken_arithmetic import as_expression
 from voxbridge.services.tools.registry import Isolation, function
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -24,6 +25,7 @@ FACTORIAL_LIMIT: Final = 166
 MAGNITUDE_LIMIT: Final = 1e300
 WHOLE_LIMIT: Final = 10**15
 """Limit above which a whole number is given as a power of ten."""
+_SEVERAL: Final = re.compile(r"[\d.]\s+[\d.]")
 
 
 @function(
@@ -73,6 +75,10 @@ def calculate(
 def evaluate(expression: str) -> tuple[int | float, str]:
     """Return the value and the normalized expression. Raises `INVALID_ARGUMENT` that says what is wrong."""
     normal = as_expression(expression)
+    if _SEVERAL.search(normal):
+        raise _refused(
+            expression, f"its numbers can be read in several ways ({normal[:40]}); say what is between them, or say it in figures"
+        )
     try:
         _check_constants(normal)
         value = _Evaluator().eval(normal)

@@ -59,6 +59,10 @@ _ALIASES: Final = {
     "usa": "united states",
     "us": "united states",
     "holland": "netherlands",
+    "czech republic": "czechia",
+    "burma": "myanmar",
+    "turkiye": "turkey",
+    "persia": "iran",
     "uae": "united arab emirates",
     "hawaii": "honolulu",
 }
@@ -86,6 +90,12 @@ _ZONES: Final = {
     "jst": "Asia/Tokyo",
 }
 _NOISE: Final = re.compile(r"^(?:the )?(?:current )?(?:time )?(?:in |at |of )?(?:the )?(?:city of )?|\s(?:time|right now|now|today)$")
+_WIDE: Final = frozenset(
+    {"asia", "europe", "africa", "north america", "south america", "oceania", "antarctica", "the world", "world", "earth"}
+)
+_FAR_LARGER: Final = 10
+"""Times that a place is larger than all whose first name is asked for, and is meant by its other name: Calcutta is Kolkata."""
+
 _KNOWN: Final = 100_000
 """Population from which a place is suggested for an unknown name."""
 
@@ -125,6 +135,7 @@ class Places:
             capital = self._capital(country["capital"], country["name"])
             if capital is not None:
                 self._countries[plain(country["name"])] = capital
+                self._countries.setdefault(plain(country["name"]).removeprefix("the "), capital)
         self._zones = {plain(zone): zone for zone in available_timezones() if "/" in zone}
 
     def find(self, text: str) -> tuple[Place, list[Place]]:
@@ -135,6 +146,9 @@ class Places:
         if zone is not None:
             return Place(zone.rpartition("/")[2].replace("_", " "), "", zone, 0), []
         wanted = _ALIASES.get(wanted, wanted)
+        if wanted in _WIDE:
+            message = f"{text.strip()[:60]} has many time zones. Name a city or a country."
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="place")
         found = self._candidates(wanted) or self._candidates(wanted.removesuffix(" city"))
         if not found and " " in wanted and not within:
             # speech recognition writes "paris texas" without a comma
@@ -152,7 +166,11 @@ class Places:
         state = self._states.get(wanted)
         if state is not None and not (named and named[0].population > 500_000):
             first.append(state)
-        return [*first, *named] or list(self._also.get(wanted, ()))
+        also = self._also.get(wanted, ())
+        if not first and named:
+            larger = [place for place in dict.fromkeys(also) if place.population >= _FAR_LARGER * named[0].population]
+            return [*larger, *named]
+        return [*first, *named] or list(dict.fromkeys(also))
 
     def _within(self, places: list[Place], within: str) -> list[Place]:
         area = plain(within)

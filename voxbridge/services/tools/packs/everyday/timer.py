@@ -10,6 +10,7 @@ from msgspec import Meta
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Alarm
 from voxbridge.services.tools.registry import function
+from voxbridge.shared.spoken_durations import in_words
 
 DAY_S = 86_400
 
@@ -59,7 +60,7 @@ async def set_timer(
         nap timer twenty five minutes
     """
     name = label.strip().removesuffix("timer").removesuffix("Timer").strip()
-    length = duration(seconds)
+    length = in_words(seconds)
     return Alarm(
         after_ms=seconds * 1_000,
         label=name,
@@ -67,13 +68,3 @@ async def set_timer(
         spoken=f"Timer set for {length}." if not name else f"{name[:1].upper()}{name[1:]} timer set for {length}.",
         result={"seconds": seconds, "label": name},
     )
-
-
-def duration(seconds: int) -> str:
-    """Return a length of time in words: `1 hour and 5 minutes`."""
-    hours, rest = divmod(seconds, 3_600)
-    minutes, rest = divmod(rest, 60)
-    parts = [
-        f"{count} {unit}{'s' if count != 1 else ''}" for count, unit in ((hours, "hour"), (minutes, "minute"), (rest, "second")) if count
-    ]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

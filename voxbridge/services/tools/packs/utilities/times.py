@@ -8,7 +8,10 @@ from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
 
+from voxbridge.services.tools.packs.everyday.places import places
 from voxbridge.services.tools.packs.utilities.bounds import refused
+from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.spoken_numbers import in_figures
 
 RUNS_LIMIT: Final = 20
 """Next runs of a cron expression that are given."""
@@ -21,21 +24,23 @@ _NICKNAMES: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+_FIXED: Final = {
+    name: hours
+    for hours, names in (
+        (-9, "akst"), (-8, "pst akdt"), (-7, "mst pdt"), (-6, "cst mdt"), (-5, "est cdt"), (-4, "edt"), (0, "wet"), (1, "cet bst west"),
+        (2, "cest eet sast"), (3, "eest msk"), (5.5, "ist"), (8, "sgt hkt awst"), (9, "jst kst"), (9.5, "acst"), (10, "aest"), (11, "aedt"),
+        (12, "nzst"), (13, "nzdt"),
+    )
+    for name in names.split()
+}  # fmt: skip
+"""Hours from UTC of abbreviations that stand for one offset, in summer and winter alike."""
+
 _ABBREVIATIONS: Final = {
     **dict.fromkeys(("utc", "gmt", "z", "zulu"), "UTC"),
-    **dict.fromkeys(("est", "edt", "et", "eastern"), "America/New_York"),
-    **dict.fromkeys(("cst", "cdt", "ct", "central"), "America/Chicago"),
-    **dict.fromkeys(("mst", "mdt", "mt", "mountain"), "America/Denver"),
-    **dict.fromkeys(("pst", "pdt", "pt", "pacific"), "America/Los_Angeles"),
-    **dict.fromkeys(("cet", "cest"), "Europe/Berlin"),
-    **dict.fromkeys(("wet", "west"), "Europe/Lisbon"),
-    **dict.fromkeys(("eet", "eest"), "Europe/Athens"),
-    "bst": "Europe/London",
-    "jst": "Asia/Tokyo",
-    "kst": "Asia/Seoul",
-    "ist": "Asia/Kolkata",
-    **dict.fromkeys(("aest", "aedt"), "Australia/Sydney"),
-    **dict.fromkeys(("nzst", "nzdt"), "Pacific/Auckland"),
+    **dict.fromkeys(("et", "eastern"), "America/New_York"),
+    **dict.fromkeys(("ct", "central"), "America/Chicago"),
+    **dict.fromkeys(("mt", "mountain"), "America/Denver"),
+    **dict.fromkeys(("pt", "pacific"), "America/Los_Angeles"),
     "san francisco": "America/Los_Angeles",
     "washington": "America/New_York",
     "boston": "America/New_York",
@@ -50,6 +55,11 @@ _ABBREVIATIONS: Final = {
 }
 _OFFSET: Final = re.compile(r"(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?")
 _CLOCK: Final = re.compile(r"(\d{1,2})(?:[:.]?([0-5]\d))?(?::([0-5]\d))?\s*(?:(a|p)\.?m\.?)?")
+_TEXT: Final = re.compile(
+    r"(?:(?P<past>half|a quarter|quarter|\d{1,2}(?: minutes)?) (?P<side>past|after|to|before) )?(?P<clock>[\d:.h]+(?: \d{2})?)"
+    r"(?: ?(?P<half>[ap])\.?m\.?)?(?: o'clock)?"
+    r"(?: in the (?P<part>morning|afternoon|evening)| at (?P<night>night))?(?: (?P<noon>noon|midnight))?"
+)
 _WORDS: Final = {"noon": (12, 0, 0), "midday": (12, 0, 0), "midnight": (0, 0, 0)}
 
 
@@ -107,11 +117,22 @@ def zone_of(name: str, field: str) -> tzinfo:
         minutes = int(found[2]) * 60 + int(found[3] or 0)
         if minutes <= 14 * 60:
             return timezone(timedelta(minutes=minutes if found[1] == "+" else -minutes))
-    known = _ABBREVIATIONS.get(wanted) or zones().get(wanted)
+    wanted = re.sub(r"^the | (?:standard |daylight )?time(?: zone)?$", "", wanted)
+    if wanted in _FIXED:
+        return timezone(timedelta(hours=_FIXED[wanted]), wanted.upper())
+    known = _ABBREVIATIONS.get(wanted) or zones().get(wanted) or _of_place(wanted)
     if known is None:
         message = f"There is no time zone {name[:60]!r}. Give one such as Europe/Lisbon, its largest city, or an offset such as +02:00."
         raise refused(message, field)
     return ZoneInfo(known)
+
+
+def _of_place(name: str) -> str | None:
+    """Return the time zone of the largest place of this name."""
+    try:
+        return places().find(name)[0].time_zone
+    except VoxbridgeError:
+        return None
 
 
 def zone_name(zone: tzinfo) -> str:
@@ -149,16 +170,44 @@ def _local(time: str, date: str, zone: tzinfo, now: datetime) -> tuple[datetime,
 
 
 def _time_of(text: str) -> tuple[int, int, int]:
-    wanted = text.strip().lower()
+    wanted = " ".join(in_figures(text.replace("\u2019", "'")).strip().removeprefix("at ").split())
     if wanted in _WORDS:
         return _WORDS[wanted]
-    found = _CLOCK.fullmatch(wanted.removesuffix(" o'clock"))
-    hour = int(found[1]) if found else 99
-    if found and found[4]:
-        hour = 99 if not 1 <= hour <= 12 else hour % 12 + (12 if found[4] == "p" else 0)
-    if found is None or hour > 23:
-        raise refused(f"{text[:40]!r} is no time of day; write it as 15:30 or 3:30 pm.", "time")
-    return hour, int(found[2] or 0), int(found[3] or 0)
+    spoken = _TEXT.fullmatch(wanted)
+    found = _CLOCK.fullmatch(spoken["clock"].replace("h", ":").replace(" ", ":").rstrip(":")) if spoken else _CLOCK.fullmatch(wanted)
+    if found is None:
+        raise _no_time(text)
+    hour, minute, second = int(found[1]), int(found[2] or 0), int(found[3] or 0)
+    half = found[4] or (_half_of_day(spoken, hour) if spoken else "")
+    if half:
+        if not 1 <= hour <= 12 and not (spoken and (spoken["part"] or spoken["night"])):
+            raise _no_time(text)
+        hour = hour if hour > 12 else hour % 12 + (12 if half == "p" else 0)
+    if hour > 23:
+        raise _no_time(text)
+    if spoken and spoken["past"]:
+        minutes = {"half": 30, "quarter": 15, "a quarter": 15}.get(spoken["past"]) or int(spoken["past"].split()[0])
+        if minute or minutes > 59 or (spoken["past"] == "half" and spoken["side"] in ("to", "before")):
+            raise _no_time(text)
+        moved = hour * 60 + (minutes if spoken["side"] in ("past", "after") else -minutes)
+        hour, minute = moved // 60 % 24, moved % 60
+    return hour, minute, second
+
+
+def _half_of_day(spoken: re.Match[str], hour: int) -> str:
+    if spoken["half"]:
+        return spoken["half"]
+    if spoken["noon"]:
+        return "p" if spoken["noon"] == "noon" else "a"
+    if spoken["part"]:
+        return "a" if spoken["part"] == "morning" else "p"
+    if spoken["night"]:
+        return "p" if 6 <= hour <= 11 else "a"
+    return ""
+
+
+def _no_time(text: str) -> Exception:
+    return refused(f"{text[:40]!r} is no time of day; write it as 15:30 or 3:30 pm.", "time")
 
 
 def _clock(when: datetime) -> str:

@@ -13,8 +13,24 @@ UNIT_LIMIT: Final = 60
 """Characters of a unit."""
 _UNIT: Final = re.compile(r"[^\W\d_](?:[^\W\d]|[ _°²³µ/*^().-]|(?<=\^)\d|(?<=\^-)\d|(?<=\*\*)\d)*|°[CFK]")
 """A unit has digits only as exponents, of one digit each: an expression of numbers could take for ever to work out."""
+_WORDS: Final = re.compile(r"[a-zA-Z]{4,}(?: [a-zA-Z]{3,})+")
+"""A unit of several words, such as `nautical mile`; symbols beside each other are a product."""
+
 _TOWER: Final = re.compile(r"(?:\^|\*\*)-?\d\s*(?:\^|\*\*)|[)]\s*(?:\^|\*\*)")
+_CASED: Final = {
+    "Kb": "kilobit",
+    "Mb": "megabit",
+    "Gb": "gigabit",
+    "Tb": "terabit",
+    "Kbps": "kilobit/second",
+    "Mbps": "megabit/second",
+    "Gbps": "gigabit/second",
+}
+"""Symbols that mean another unit in other letters: a `Mb` is an eighth of a `MB`."""
+
 _NAMES: Final = {
+    "kilo": "kilogram",
+    "kilos": "kilogram",
     "°c": "degC",
     "°f": "degF",
     "°k": "kelvin",
@@ -66,8 +82,10 @@ def _unit(text: str, field: str) -> Any:
     bare = re.sub(r"^degrees? (?=\w)", "", name, flags=re.IGNORECASE)
     if not _UNIT.fullmatch(name) or _TOWER.search(name):
         raise _unknown(text, field)
-    named = _NAMES.get(bare.lower(), "")
-    for spelling in dict.fromkeys(one for one in (named, bare, bare.lower(), _symbols(bare)) if one):
+    bare = re.sub(r" an? (hour|minute|second|day|litre|liter)$", r" per \1", bare, flags=re.IGNORECASE)
+    named = _CASED.get(bare) or _NAMES.get(bare.lower(), "")
+    joined = bare.lower().replace(" ", "_") if _WORDS.fullmatch(bare) else ""
+    for spelling in dict.fromkeys(one for one in (named, joined, bare, bare.lower(), _symbols(bare)) if one):
         try:
             return _registry().parse_units(spelling)
         except (PintError, ValueError, TypeError, AttributeError, AssertionError, SyntaxError, ArithmeticError, RecursionError):

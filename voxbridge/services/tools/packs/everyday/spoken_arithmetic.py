@@ -1,0 +1,91 @@
+"""Conversion of spoken arithmetic to an expression: operator words, verbs, percent.
+
+Owns the wording only: numbers are read by `voxbridge.shared.spoken_numbers`, and `calculator` evaluates the expression.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from voxbridge.shared.spoken_numbers import in_figures
+
+_NUMBER: Final = r"(?:\d+(?:\.\d+)?|\.\d+|(?:[a-z]+)?\([^()]*\))"
+_PLAIN: Final = r"-?\d+(?:\.\d+)?"
+_PARTS: Final = {
+    "half": 2,
+    "third": 3,
+    "quarter": 4,
+    "fourth": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "seventh": 7,
+    "eighth": 8,
+    "ninth": 9,
+    "tenth": 10,
+}
+
+_SIGNS: Final = str.maketrans(
+    {"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "^": "\u2191", "√": " sqrt ", "²": " squared ", "³": " cubed "}
+)
+_PHRASES: Final = [
+    (r"\b(?:what is|what's|whats|how much is|calculate|compute|work out|please|equals?|is equal to|the result of)\b", " "),
+    (r"[=?]", " "),
+    (r"\bto the power of\b|\braised to\b|↑", " ** "),
+    (r"\bmultiplied by\b|\btimes\b|(?<=\d)\s*x\s*(?=\d)", " * "),
+    (r"\bdivided by\b", " / "),
+    (r"\bplus\b|\badded to\b", " + "),
+    (r"\bminus\b|\bless\b", " - "),
+    (r"\bmodulo\b|\bmod\b", " MOD "),
+    (r"\b(?:the )?(?:square root|sqrt)(?: of)?\b", " sqrt "),
+    (r"\b(?:the )?(?:cube root|cbrt)(?: of)?\b", " cbrt "),
+    *((rf"\b(\d+) {part}s? of\b", rf"(\1/{number}) * ") for part, number in _PARTS.items()),
+    *((rf"\b(?:a )?{part} of\b", f"(1/{number}) * ") for part, number in _PARTS.items()),
+    (r"\bpercent\b|\bper cent\b", "%"),
+    (r"\bsquared\b", " ** 2 "),
+    (r"\bcubed\b", " ** 3 "),
+]
+_VERBS: Final = [
+    (re.compile(rf"{verb} ({_PLAIN}) {joint} ({_PLAIN})(?: people)?"), instead)
+    for verb, joint, instead in (
+        ("(?:divide|split|share)", "(?:by|among|between|into)", r"\1 / \2"),
+        ("multiply", "(?:by|with|and)", r"\1 * \2"),
+        ("(?:subtract|take(?: away)?)", "(?:away )?from", r"\2 - \1"),
+        ("add", "(?:to|and)", r"\1 + \2"),
+    )
+]
+_SUM: Final = re.compile(
+    r"(?:(?:add(?: up)?|sum(?: up)?|(?:the )?(?:sum|total) of)|(?P<product>(?:the )?product of)) "
+    rf"(?P<numbers>{_PLAIN}(?:(?:,? and |, ?| ){_PLAIN})+)"
+)
+_EACH: Final = re.compile(_PLAIN)
+_AFTER: Final = [
+    (rf"({_NUMBER})\s*!", r" factorial(\1)"),
+    (rf"\b(sqrt|cbrt)\s+(-?{_NUMBER})", r"\1(\2)"),
+    (rf"({_NUMBER})\s*%\s*of\b", r"(\1/100) * "),
+    (rf"^(.+?)([+-])\s*({_NUMBER})\s*%\s*$", r"(\1)*(1\2\3/100)"),
+    (rf"({_NUMBER})\s*%(?!\s*[\d(a-z.])", r"(\1/100)"),
+    (r"\bMOD\b", "%"),
+]
+
+
+def as_expression(text: str) -> str:
+    """Convert a calculation in words or figures to an expression of figures, `+ - * / % **`, brackets and function names."""
+    plain = in_figures(text.translate(_SIGNS))
+    for pattern, instead in _PHRASES:
+        plain = re.sub(pattern, instead, plain)
+    plain = _without_verb(" ".join(plain.split()))
+    for pattern, instead in _AFTER:
+        plain = re.sub(pattern, instead, plain)
+    return " ".join(plain.split())
+
+
+def _without_verb(plain: str) -> str:
+    """Write what a verb asks for with signs: "divide 9 by 3", "add up 12, 15 and 31"."""
+    for pattern, instead in _VERBS:
+        if found := pattern.fullmatch(plain):
+            return found.expand(instead)
+    if found := _SUM.fullmatch(plain):
+        sign = " * " if found["product"] else " + "
+        return sign.join(_EACH.findall(found["numbers"]))
+    return plain
