@@ -229,7 +229,7 @@ class ToolService(Service):
                 await self._intake.done(sid, seq)
             else:
                 await self._decisions.learn(sid, recorded.event)
-                await self.session(sid).take(LogInput(recorded))
+                await self._sessions.take(self.session(sid), LogInput(recorded))
                 if (counted := self._decisions.taken(recorded.event)) is not None:
                     await self._accounts.uncount(counted.account, sid, counted.call_id)
         except VoxbridgeError as error:

@@ -264,6 +264,16 @@ class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="timer"):
     call_id: str
 
 
+class Faulted(msgspec.Struct, frozen=True, kw_only=True, tag="faulted", omit_defaults=True):
+    """An input about a call could not be taken. `name`, `seq` and `account` are those of the call's event, for one that was not opened."""
+
+    call_id: str
+    error: Failure
+    name: str = ""
+    seq: int = 0
+    account: str = ""
+
+
 CallInput = Accepted | Rejected | Returned | Scheduled | Proposed | Raised | Progressed | Stated | TaskRefused | Counted | TimerFired
 """Inputs about one call."""
 
@@ -276,4 +286,4 @@ UndoInput = Undoable | UndoKept | UndoWanted | UndoEnded
 AccountInput = TaskOpened | TaskOver
 """Inputs about the tasks that an account has open."""
 
-Input = CallInput | EndInput | UndoInput | AccountInput | TaskUnwanted | Fact
+Input = CallInput | EndInput | UndoInput | AccountInput | TaskUnwanted | Fact | Faulted

@@ -76,6 +76,13 @@ def cancelled(state: State, call: Call, reason: str, now: int) -> Steps:
     return _took(state, inputs.Cancel(run_id=call.id, reason=reason), now)
 
 
+def broken(state: State, call: Call, error: Failure, now: int) -> Steps:
+    """End a run whose step could not be taken, as failed. One that still waits to begin is cancelled."""
+    if call.id in state.runs.open:
+        return _took(state, inputs.Broken(run_id=call.id, error=error), now)
+    return cancelled(state, call, error.message, now)
+
+
 def resumed(state: State, call: Call) -> Steps:
     """Take a run on from a process that is gone. Its calls have its message, and are taken on beside it."""
     run = state.runs.open.get(call.id)

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from voxbridge.services.tools.core import approvals, calls, duplicates, ends, runs, tasks, undo
+from voxbridge.services.tools.core import approvals, calls, duplicates, ends, faults, runs, tasks, undo
 from voxbridge.services.tools.core.calls import Steps, task_id
 from voxbridge.services.tools.core.inputs import (
     Accepted,
@@ -21,6 +21,7 @@ from voxbridge.services.tools.core.inputs import (
     Counted,
     EndInput,
     Fact,
+    Faulted,
     Input,
     Progressed,
     Proposed,
@@ -80,6 +81,8 @@ def _took(state: State, input: Input | LogInput, now: int) -> Steps:
         return undo.took(state, input, now)
     if isinstance(input, AccountInput):
         return tasks.counted(state, input, now), []
+    if isinstance(input, Faulted):
+        return faults.ended(state, input, now)
     if isinstance(input, TaskUnwanted):
         return _refused(state, input.task_id, now)
     call = state.open.get(input.call_id)

@@ -91,10 +91,17 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="run_cancel"):
     reason: str
 
 
+class Broken(msgspec.Struct, frozen=True, kw_only=True, tag="run_broken"):
+    """An input of the run could not be taken; it ends there, as failed."""
+
+    run_id: str
+    error: Failure
+
+
 class TimerFired(msgspec.Struct, frozen=True, kw_only=True, tag="run_timer"):
     """The timer of the run fired."""
 
     run_id: str
 
 
-Input = Start | Returned | Failed | Held | Confirmed | Answered | Decided | Stepped | Cancel | TimerFired
+Input = Start | Returned | Failed | Held | Confirmed | Answered | Decided | Stepped | Cancel | Broken | TimerFired

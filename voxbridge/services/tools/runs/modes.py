@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from voxbridge.services.tools.runs import machine
-from voxbridge.services.tools.runs.inputs import Cancel, Input, Start, TimerFired
+from voxbridge.services.tools.runs import ending, machine
+from voxbridge.services.tools.runs.inputs import Broken, Cancel, Input, Start, TimerFired
 from voxbridge.services.tools.runs.outputs import Finished, Output, Refused
 from voxbridge.services.tools.runs.state import Queued, Runs
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -36,6 +36,8 @@ def step(state: Runs, input: Input, now: int) -> Steps:
         return _withdrawn(state, input, now) if isinstance(input, Cancel) else (state, [])
     if isinstance(input, Cancel):
         return _put(state, input.run_id, machine.cancelled(run, input.reason, now), now)
+    if isinstance(input, Broken):
+        return _put(state, input.run_id, ending.over(run, "", input.error, now, is_open=True), now)
     if isinstance(input, TimerFired):
         return _put(state, input.run_id, machine.woken(run, now), now)
     return _put(state, input.run_id, machine.took(run, input, now), now)

@@ -192,7 +192,7 @@ class Resolver:
         except Missing:
             if pipe.default is None:
                 raise
-            return msgspec.json.decode(pipe.default)
+            return _default(pipe, pipe.default)
 
     def _followed(self, pipe: Pipe) -> Any:
         head, *path = pipe.parts
@@ -216,6 +216,15 @@ class Resolver:
         if outcome.state != "completed":
             raise Missing(pipe, f"the step {path[0]!r} was {'skipped' if outcome.state == 'skipped' else 'not completed'}")
         return _follow(pipe, outcome.result, path[2:])
+
+
+def _default(pipe: Pipe, written: str) -> Any:
+    try:
+        value = msgspec.json.decode(written)
+        msgspec.msgpack.encode(value)  # the log has integers of 64 bits
+    except (msgspec.DecodeError, OverflowError):
+        raise Missing(pipe, f"its default {written[:40]} is no value of JSON within 64 bits") from None
+    return value
 
 
 def _follow(pipe: Pipe, value: Any, path: list[str]) -> Any:

@@ -6,6 +6,7 @@ call that they matter to; a step of a run is decided upon by what was read when 
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -20,17 +21,20 @@ from voxbridge.services.tools.runs.document import Document
 from voxbridge.services.tools.runs.inputs import Kind
 from voxbridge.services.tools.session import standing
 from voxbridge.services.tools.session.customers import Customers
+from voxbridge.services.tools.session.faulted import failure_of
 from voxbridge.services.tools.session.library import Library
 from voxbridge.services.tools.session.lookup import kinds_of, look_up, needs_approval
 from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared import events
+from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events.gateway import ToolRequested
-from voxbridge.shared.events.voice import ToolCalled
+from voxbridge.shared.events.voice import Failure, ToolCalled
 from voxbridge.shared.log.reader import Log
 
 ACCOUNTS_KEPT: Final = 256
 """Accounts of which something is in memory."""
 
+_log = logging.getLogger(__name__)
 
 Count = Callable[[str, str, str], Awaitable[bool]]
 """Count a task, by account, session and call. Return whether there is room for it."""
@@ -53,12 +57,25 @@ class Decisions:
         self._counted: dict[str, bool] = {}
         """Calls that are being taken and are tasks: is there room for them?"""
 
+        self._unread: dict[str, Failure] = {}
+        """Calls that are being taken and cannot be decided upon, with the reason."""
+
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     async def learn(self, sid: str, event: events.Event) -> None:
-        """Read what the decision about a call depends on, and count a task. Raises `UNAVAILABLE`."""
+        """Read what the decision about a call depends on, and count a task. Raises `UNAVAILABLE`. A call of which that cannot be read is
+        refused."""
         if not isinstance(event, ToolCalled | ToolRequested):
             return
+        try:
+            await self._learn(sid, event)
+        except Exception as error:
+            if isinstance(error, VoxbridgeError) and error.retryable:
+                raise
+            _log.exception("session %s: the call %s cannot be decided upon.", sid, event.call_id)
+            self._unread[event.call_id] = failure_of(error)
+
+    async def _learn(self, sid: str, event: ToolCalled | ToolRequested) -> None:
         await self._customers.learn(sid, event)
         await self._read(event)
         allowed = event.allowed if isinstance(event, ToolCalled) else None
@@ -69,6 +86,8 @@ class Decisions:
     def taken(self, event: events.Event) -> ToolCalled | ToolRequested | None:
         """Forget a call that was taken. Return it if it was counted."""
         self._customers.taken(event)
+        if isinstance(event, ToolCalled | ToolRequested):
+            self._unread.pop(event.call_id, None)
         counted = isinstance(event, ToolCalled | ToolRequested) and self._counted.pop(event.call_id, False)
         return event if counted and isinstance(event, ToolCalled | ToolRequested) else None
 
@@ -85,9 +104,15 @@ class Decisions:
 
     def decide(self, wanted: Resolve, *, full: bool) -> Accepted | Rejected:
         """Decide on a call; `full`: this executor has all the calls it can hold."""
+        if (failure := self._unread.get(wanted.call_id)) is not None:
+            return Rejected(call_id=wanted.call_id, error=failure)
         known = self._known.get(wanted.account) or _Known(Standing(), {})
         own = self._customers.called(wanted.call_id)
-        decided = look_up(self._tools if own is None else own, wanted, known.standing, known.documents, full=full)
+        try:
+            decided = look_up(self._tools if own is None else own, wanted, known.standing, known.documents, full=full)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the call ends with it
+            _log.exception("the call %s of %s cannot be decided upon.", wanted.call_id, wanted.name)
+            return Rejected(call_id=wanted.call_id, error=failure_of(error))
         room = self._counted.get(wanted.call_id)
         if room is None or isinstance(decided, Rejected):
             return decided

@@ -12,10 +12,11 @@ from collections import OrderedDict
 from typing import Final
 
 from voxbridge.services.tools.core.inputs import CallInput, Input
+from voxbridge.services.tools.session.faulted import faulted
 from voxbridge.services.tools.session.intake import Intake
 from voxbridge.services.tools.session.session import Decide, Perform, Session
 from voxbridge.shared.clock import Clock
-from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.errors import Conflict, VoxbridgeError
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.step.effects import Tasks
 from voxbridge.shared.step.journal import LogInput
@@ -68,13 +69,29 @@ class Sessions:
                 self._closing.background(session.close())
                 return
 
+    async def take(self, session: Session, input: Input | LogInput) -> None:
+        """Take an input. One that cannot be taken, whatever it raised, ends the call that it is about (`core/faults.py`): delivered again,
+        it would raise again. Raises `UNAVAILABLE` and `CONFLICT` when the log did not accept it, and what was raised by an input that is
+        about no call."""
+        try:
+            await session.take(input)
+        except Exception as error:
+            if isinstance(error, Conflict) or (isinstance(error, VoxbridgeError) and error.retryable):
+                raise
+            await session.opened()
+            fault = faulted(session.state, input, error)
+            if fault is None:
+                raise
+            _log.exception("session %s: a %s could not be taken, and ends the call %s.", session.sid, _kind(input), fault.call_id)
+            await session.take(fault)
+
     async def record(self, session: Session, input: Input | LogInput) -> None:
         """Take an input that must not be lost while the log is away. After the last try its message is released, so that the call is
         delivered again: one that runs is seen as interrupted, and of one that has ended what was left to do is done."""
         wait = 0.2
         for _ in range(RECORD_TRIES):
             try:
-                await session.take(input)
+                await self.take(session, input)
             except VoxbridgeError as error:
                 _log.warning("session %s: %s; tried again.", session.sid, error.message)
                 await asyncio.sleep(wait)
@@ -94,3 +111,7 @@ class Sessions:
         for session in self._held.values():
             if not session.busy:
                 await session.close()
+
+
+def _kind(input: Input | LogInput) -> str:
+    return type(input.recorded.event if isinstance(input, LogInput) else input).__name__
