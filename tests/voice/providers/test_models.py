@@ -98,6 +98,11 @@ async def test_calls_whose_arguments_come_in_pieces_are_put_together(server: Mod
     assert isinstance(got[2], Completed)
 
 
+async def test_thoughts_are_not_told(server: ModelServer, models: Models) -> None:
+    server.script("llm", ["<thi", "nk>The user wants the time.", "</th", "ink>\n\nIt is ", "noon."])
+    assert [one.text for one in await written(models) if isinstance(one, TextDelta)] == ["It is ", "noon."]
+
+
 async def test_a_call_without_arguments_has_none(server: ModelServer, models: Models) -> None:
     server.script("llm", [*call("current_time", "")])
     assert (await written(models))[0] == ToolRequested(effect=5, name="current_time", arguments={})

@@ -19,6 +19,8 @@ from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.language import base, dialects, endpoints, own_offer
 from voxbridge.shared.language.conversation import Complete, Completed, Message, TextDelta, ToolRequested, ToolUse, Written
+from voxbridge.shared.language.thoughts import Thoughts
+from voxbridge.shared.language.tool_calls import ToolCalls
 
 MAX_TOKENS: Final = 320
 VENDOR_MAX_TOKENS: Final = 1_024
@@ -73,7 +75,7 @@ class ChatCompletions:
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
         """Run the model, as `LanguageModel.complete` says."""
-        calls: dict[int, dict[str, str]] = {}
+        calls, thoughts = ToolCalls(), Thoughts()
         usage: Any = None
         finished = ""
         model = request.model or self._default_model
@@ -92,22 +94,20 @@ class ChatCompletions:
                         usage = chunk.usage or usage
                         for choice in chunk.choices:
                             finished = choice.finish_reason or finished
-                            if choice.delta.content:
-                                yield TextDelta(effect, choice.delta.content)
+                            if choice.delta.content and (text := thoughts.take(choice.delta.content)):
+                                yield TextDelta(effect, text)
                             for call in choice.delta.tool_calls or ():
-                                into = calls.setdefault(call.index, {"name": "", "arguments": ""})
-                                if call.function is not None:
-                                    into["name"] += call.function.name or ""
-                                    into["arguments"] += call.function.arguments or ""
-                                    base.bounded(into["arguments"])
+                                calls.take(call)
         if finished == "content_filter":
             raise base.refused("was stopped by its content filter.")
-        if finished == "length" and calls:
+        if text := thoughts.rest():
+            yield TextDelta(effect, text)
+        if finished == "length" and thoughts.inside:
+            raise base.refused("spent all of its tokens on thinking. Choose a model that does not think aloud, or switch its thinking off.")
+        if finished == "length" and calls.calls:
             raise base.refused("reached its limit of tokens in the middle of a call.")
         # All calls are parsed before the first is made: a reply with a broken call has no effect at all.
-        requested = [
-            ToolRequested(effect=effect, name=parts["name"], arguments=base.arguments(parts["arguments"])) for parts in calls.values()
-        ]
+        requested = [ToolRequested(effect=effect, name=call.name, arguments=base.arguments(call.arguments)) for call in calls.calls]
         for request_of_tool in requested:
             yield request_of_tool if self._catalogue is None else own_offer.as_offered(request_of_tool, request.functions)
         yield Completed(
