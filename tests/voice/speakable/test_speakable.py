@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from voxbridge.services.voice.core.cascade.segmenter import cut
 from voxbridge.services.voice.speakable.names import LONGEST_PATH
-from voxbridge.services.voice.speakable.rules import MOST_DECIMALS, MOST_FIGURES
+from voxbridge.services.voice.speakable.rules import MOST_DECIMALS, MOST_FIGURES, ROUNDED_DECIMALS
 from voxbridge.services.voice.speakable.text import LANGUAGES, MOST_PASSES, speakable
 
 ROOT = Path(__file__).parents[3]
@@ -53,6 +53,27 @@ ENGLISH = [
     ("9:00, 15:00 and 0:00", "nine o'clock, fifteen hundred and midnight"),
     ("from 9:15–17:30", "from nine fifteen to seventeen thirty"),
     ("at 3pm or 10:30am", "at 3 PM or 10:30 AM"),
+    ("Call 555-1234.", "Call five five five, one two three four."),
+    ("(555) 123-4567", "five five five, one two three, four five six seven"),
+    ("Call 07700 900123.", "Call zero seven seven zero zero, nine zero zero one two three."),
+    ("Reference 1234-5678", "Reference one two three four, five six seven eight"),
+    ("Your code is 482913", "Your code is four eight two nine one three"),
+    ("code 100-200", "code one zero zero, two zero zero"),
+    ("flight BA 284", "flight B A two eight four"),
+    ("order 12 pizzas", "order 12 pizzas"),
+    ("card 4111 1111 1111 1111", "card four one one one, one one one one, one one one one, one one one one"),
+    ("DE89 3704 0044 0532", "D E eight nine, three seven zero four, zero zero four four, zero five three two"),
+    ("3-5 = -2", "three minus five equals minus two"),
+    ("56m remaining", "fifty-six minutes remaining"),
+    ("2h 30m", "two hours thirty minutes"),
+    ("in 5m 30s", "in five minutes thirty seconds"),
+    ("a 30m rope", "a thirty meters rope"),
+    ("22.700000762939453 °C", "twenty-two point seven degrees Celsius"),
+    ("0.30000000000000004", "zero point three"),
+    ("2025-11-25T09:30:00+02:00", "November twenty-fifth, twenty twenty-five, nine thirty U T C plus two"),
+    (r"It is $17 \times 23 = 391$.", "It is 17 times 23 equals 391."),
+    (r"$\frac{-b \pm \sqrt{b^2 - 4ac}}{2a}$", "minus b plus or minus the square root of b squared minus 4ac over 2a"),
+    ("It costs $5 and $10.", "It costs five dollars and ten dollars."),
     ("v1.2.3", "version one point two point three"),
     ("Python 3.11.4, version 3.12", "Python three point eleven point four, version three point twelve"),
     ("127.0.0.1", "one hundred and twenty-seven dot zero dot zero dot one"),
@@ -84,6 +105,8 @@ ENGLISH = [
     ("fruit, e.g. pears", "fruit, for example pears"),
 ]
 GERMAN = [
+    ("Der Code ist 4711.", "Der Code ist vier sieben eins eins."),
+    ("noch 2h 30m", "noch zwei Stunden dreißig Minuten"),
     ("Es kostet 3,50 €.", "Es kostet drei Euro und fünfzig Cent."),
     ("1 €, CHF 20", "ein Euro, zwanzig Franken"),
     ("1.250.000 Menschen", "eine Million zweihundertfünfzigtausend Menschen"),
@@ -107,6 +130,7 @@ GERMAN = [
     ("5 * 3", "5 mal 3"),
 ]
 FRENCH = [
+    ("dans 2h 30m", "dans deux heures trente"),
     ("Ça coûte 3,50 €.", "Ça coûte trois euros et cinquante centimes."),
     ("1 250 000 habitants", "un million deux cent cinquante mille habitants"),
     ("1\u202f250,75 €", "mille deux cent cinquante euros et soixante-quinze centimes"),
@@ -236,7 +260,7 @@ def test_numbers_are_spelled_up_to_their_limits() -> None:
     assert speakable(edge).startswith("nine hundred and ninety-nine trillion")
     assert speakable(f"1,{edge}") == f"1,{edge}"
     assert speakable("0." + "1" * MOST_DECIMALS) == "zero point" + " one" * MOST_DECIMALS
-    assert speakable("0." + "1" * (MOST_DECIMALS + 1)) == "0." + "1" * (MOST_DECIMALS + 1)
+    assert speakable("0." + "1" * (MOST_DECIMALS + 1)) == "zero point" + " one" * ROUNDED_DECIMALS
 
 
 def test_a_long_path_is_not_read_out() -> None:

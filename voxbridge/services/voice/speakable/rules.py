@@ -22,7 +22,10 @@ MOST_FIGURES: Final = 15
 """Largest number of digits of a whole number that is spelled; a longer number stays as it is."""
 
 MOST_DECIMALS: Final = 10
-"""Largest number of digits after the decimal sign of a number that is spelled."""
+"""Largest number of digits after the decimal sign of a number that is spelled as it is; a longer one is rounded as people do."""
+
+ROUNDED_DECIMALS: Final = 4
+"""Digits after the decimal sign that are left by rounding."""
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
@@ -62,6 +65,12 @@ _ISO: Final = re.compile(
     rf"{_START}([12][0-9]{{3}})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
     rf"(?:[T ]([01][0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?{_END}"
 )
+_ISO_BEGUN: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_HOURS: Final = re.compile(r"(?<![\w.,])([0-9]{1,3})\s?h\s?([0-9]{1,2})\s?m(?:in)?\b")
+_SPAN: Final = re.compile(
+    r"(?<![\w.,])(?P<minutes>[0-9]{1,3})\s?m(?:in)? (?P<seconds>[0-9]{1,2})\s?s\b"
+    r"|(?<![\w.,])(?P<left>[0-9]{1,3})\s?m(?= (?:remaining|left|ago|later|to go|restantes?|übrig)\b)"
+)
 _FRACTION: Final = re.compile(
     rf"(?<![\w./:,+–-])(?:([0-9]{{1,3}}) )?([1-9][0-9]?)/([1-9][0-9]?)(?![\w/]|[.,:/-][0-9])"
     rf"|([0-9]{{0,3}}) ?([{''.join(_VULGAR)}])"
@@ -76,6 +85,17 @@ def spelled(locale: Locale, text: str, *, month_first: bool) -> str:
     return text
 
 
+def moments(locale: Locale, text: str) -> str:
+    """Return the text with its ISO dates and times in words: before signs are, since an offset has one."""
+    return _ISO.sub(partial(_iso, locale), text) if _ISO_BEGUN.search(text) else text
+
+
+def minutes(locale: Locale, text: str) -> str:
+    """Write the minutes of a span of time as `min`: `m` alone is metres. French says them behind the hours alone."""
+    text = _HOURS.sub(r"\1h \2" if locale.code == "fr" else r"\1h \2 min", text)
+    return _SPAN.sub(lambda found: f"{found['left']} min" if found["left"] else f"{found['minutes']} min {found['seconds']} sec", text)
+
+
 def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
     code = locale.code
     number = _number(locale)
@@ -83,7 +103,6 @@ def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
     between = r"\s?[–-]\s?"
     sign = r"((?<![^\s(])[-−])?"
     return (
-        (_ISO, partial(_iso, locale)),
         (re.compile(rf"{_START}([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([12][0-9]{{3}}){_END}"), partial(_figures, locale, month_first)),
         *_named_dates(locale),
         (
@@ -121,8 +140,12 @@ def _value(locale: Locale, figures: str) -> Decimal | None:
     whole, _, fraction = figures.partition(locale.decimal)
     for sign in locale.groups:
         whole = whole.replace(sign, "")
-    if len(whole) > MOST_FIGURES or len(fraction) > MOST_DECIMALS or (len(whole) > 1 and whole.startswith("0")):
+    if len(whole) > MOST_FIGURES or (len(whole) > 1 and whole.startswith("0")):
         return None
+    if len(fraction) > MOST_DECIMALS:
+        exact = Decimal(f"{whole}.{fraction[:MOST_FIGURES]}")
+        near = round(exact, ROUNDED_DECIMALS)
+        return Decimal(f"{near.normalize():f}") if near or not exact else Decimal(f"{Decimal(f'{exact:.2g}'):f}")
     return Decimal(f"{whole}.{fraction}" if fraction else whole)
 
 
@@ -136,7 +159,16 @@ def _negative(value: Decimal, sign: str | None) -> Decimal:
 
 def _iso(locale: Locale, found: re.Match[str]) -> str:
     day = _date(locale, found, int(found[3]), int(found[2]), int(found[1]))
-    return f"{day}, {_time(locale, int(found[4]), int(found[5]))}{' U T C' if found[6] == 'Z' else ''}" if found[4] else day
+    return f"{day}, {_time(locale, int(found[4]), int(found[5]))}{_offset(locale, found[6] or '')}" if found[4] else day
+
+
+def _offset(locale: Locale, zone: str) -> str:
+    if zone in ("", "Z"):
+        return " U T C" if zone else ""
+    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    sign = locale.signs["+"] if zone[0] == "+" else locale.minus
+    past = f" {words.cardinal(locale.code, minutes)}" if minutes else ""
+    return f" U T C {sign} {words.cardinal(locale.code, hours)}{past}" if hours or minutes else " U T C"
 
 
 def _figures(locale: Locale, month_first: bool, found: re.Match[str]) -> str:
@@ -298,6 +330,8 @@ def _counted(locale: Locale, found: re.Match[str], name: Callable[[Decimal], str
 def _range(locale: Locale, found: re.Match[str]) -> str:
     """Spell a range. Two numbers that do not rise stay as they are if a hyphen joins them: they may be a score or a sum."""
     one, two = _value(locale, found[1]), _value(locale, found[3])
+    if one is not None and two is not None and found.string[found.end() :].lstrip().startswith(("=", locale.signs["="])):
+        return f"{words.amount(locale, one)} {locale.minus} {words.amount(locale, two)}"  # a sum
     if one is None or two is None or (one >= two and found[2] == "-"):
         return found[0]
     years = re.fullmatch(r"(?:1[1-9]|20)[0-9]{2}", found[1]) and re.fullmatch(r"(?:1[1-9]|20)[0-9]{2}", found[3])

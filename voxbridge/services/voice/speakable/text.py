@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from voxbridge.services.voice.speakable import markup, names, rules
+from voxbridge.services.voice.speakable import codes, formulas, markup, names, rules
 from voxbridge.services.voice.speakable.locales import LOCALES
 
 MOST_PASSES: Final = 8
@@ -45,9 +45,14 @@ def speakable(text: str, language: str = "en") -> str:
 
 def _once(text: str, code: str, *, month_first: bool) -> str:
     locale = LOCALES.get(code)
+    text = formulas.plain(text, code)
     text = markup.unmarked(text)
     if locale is not None:
         text = names.addresses(locale, text)
+        if _FIGURE.search(text):
+            text = rules.moments(locale, text)
+            text = rules.minutes(locale, text)
+            text = codes.codes(locale, text)
         text = names.signs(locale, text)
         if _FIGURE.search(text):
             text = names.phones(locale, text)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
-from num2words import num2words  # type: ignore[import-untyped]
+from num2words import num2words
 
 from voxbridge.services.voice.speakable import units as tables
 from voxbridge.services.voice.speakable.locales import Locale
