@@ -22,6 +22,7 @@ _LATER: Final = {
     "erase": ("voxbridge.commands.erase", "erase"),
     "functions": ("voxbridge.commands.functions", "functions"),
     "health": ("voxbridge.commands.health", "health"),
+    "ingest": ("voxbridge.commands.ingest", "ingest"),
     "keys": ("voxbridge.commands.keys", "keys"),
     "knowledge": ("voxbridge.commands.knowledge", "knowledge"),
     "mcp": ("voxbridge.commands.mcp", "mcp"),
@@ -89,6 +90,7 @@ def cli() -> None:
       voxbridge models ls                the models, and whether they are here
       voxbridge agents ls                the agents and pipelines, and their models
       voxbridge functions                what agents can do here
+      voxbridge ingest docs              put a folder of documents into a knowledge graph
       voxbridge keys set gemini          give it the key of a provider, read from standard input
       voxbridge token --link             let somebody else in, for an hour
       voxbridge doctor                   what is wrong here, and how to mend it

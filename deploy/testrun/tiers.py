@@ -52,6 +52,7 @@ QUICK: Final = (
     "tests/shared/test_cancellation.py",
     "tests/shared/test_clock.py",
     "tests/shared/test_config.py",
+    "tests/shared/test_document_text.py",
     "tests/shared/test_events.py",
     "tests/shared/test_ids.py",
     "tests/shared/test_nesting.py",

@@ -34,7 +34,7 @@ def knowledge() -> None:
       voxbridge knowledge rebuild                   make the indexes again from the graphs' files
       voxbridge knowledge replay                    compare the graphs with what is made of their documents now
 
-    Documents are put into graphs by the function ingest_to_kg; docs/knowledge.md explains what becomes of them.
+    Documents are put into graphs by `voxbridge ingest` and by the function ingest_to_kg; docs/knowledge.md explains what becomes of them.
     """
 
 
@@ -45,7 +45,7 @@ def list_graphs(account: str) -> None:
     found = _ask(ListGraphs(account=account))
     console = Console(highlight=False)
     if not found.graphs:
-        console.print(f"{account} has no knowledge graph. Ask the agent to ingest a document into one.", markup=False)
+        console.print(f"{account} has no knowledge graph. Put documents into one: voxbridge ingest FOLDER", markup=False)
         return
     table = Table("graph", "documents", "passages", "entities", "relations", "last document", title=f"searched by {found.by}")
     for one in found.graphs:

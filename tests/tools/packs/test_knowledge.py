@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.knowledge.serving import serving
+from tests.pdf import pdf
 from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import Asking, asking
-from voxbridge.services.tools.packs.knowledge.documents import read_html
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.tools import TaskCompleted, TaskFailed, TaskProgressed
 
@@ -29,6 +29,7 @@ def workspace(tmp_path: Path) -> Path:
     (folder / "docs").mkdir(parents=True)
     (folder / "docs/leave.md").write_text("# Leave\nHolidays are thirty days. Questions go to Mary Poppins.\n")
     (folder / "docs/bees.html").write_text(PAGE)
+    (folder / "docs/mower.pdf").write_bytes(pdf("The warranty of the mower lasts seven years.", title="The mower"))
     (folder / "docs/broken.txt").write_bytes(b"\xff\xfe\xff")
     (folder / "docs/empty.md").write_text("\n")
     return folder
@@ -52,20 +53,22 @@ async def test_a_folder_is_learned_and_answered_from(executors: Executors, calle
     async with serving(replace(executors.config, data_dir=workspace.parent)), asking(executors, caller, workspace, "knowledge") as ask:
         assert "no knowledge graph yet" in (await ask.answer("list_kgs"))["spoken"]
         learned = await task(ask, caller, "ingest_to_kg", database="Hand book", source="docs")
-        assert (learned["documents"], learned["database"], learned["left_out_count"]) == (2, "hand-book", 2)
+        assert (learned["documents"], learned["database"], learned["left_out_count"]) == (3, "hand-book", 2)
         assert {one["source"] for one in learned["left_out"]} == {"docs/broken.txt", "docs/empty.md"}
-        assert learned["announce"] == "2 documents went into hand-book, 2 could not be read."
+        assert learned["announce"] == "3 documents went into hand-book, 2 could not be read."
         assert len(caller.told(TaskProgressed)) >= 1
         again = await task(ask, caller, "ingest_to_kg", database="hand book", source="docs")
-        assert (again["documents"], again["unchanged"], again["announce"]) == (0, 2, "Nothing in hand-book changed, 2 could not be read.")
+        assert (again["documents"], again["unchanged"], again["announce"]) == (0, 3, "Nothing in hand-book changed, 2 could not be read.")
         answered = await ask.answer("query_kg", query="how many holidays do I have")
         assert answered["spoken"] == "Holidays are thirty days. That is from leave.md."
         assert answered["passages"][0]["source"] == "docs/leave.md"
+        warranty = await ask.answer("query_kg", query="how long is the warranty")
+        assert warranty["spoken"] == "The warranty of the mower lasts seven years. That is from The mower."
         people = await ask.answer("search_kg", query="mary", database="hand book", node_type="name")
         assert [(node["name"], node["kind"]) for node in people["nodes"]] == [("Mary Poppins", "name")]
         found = await task(ask, caller, "cross_kg_search", query="queen of a hive")
         assert (found["count"], found["announce"]) == (1, "1 graph of 1 had something: hand-book.")
-        assert (await ask.answer("get_kg_analytics", database="handbook".replace("db", "d b")))["documents"] == 2
+        assert (await ask.answer("get_kg_analytics", database="handbook".replace("db", "d b")))["documents"] == 3
 
 
 async def test_what_is_not_there_is_said_in_a_sentence(executors: Executors, caller: Caller, workspace: Path) -> None:
@@ -86,8 +89,3 @@ async def test_without_the_service_a_call_is_answered(executors: Executors, call
     assert (refused.code, refused.message) == (
         Code.UNAVAILABLE, "The knowledge service does not answer: start it, or look at its log, and ask again.",
     )  # fmt: skip
-
-
-def test_a_page_is_read_without_what_nobody_sees() -> None:
-    assert read_html(PAGE) == {"title": "Bees & co", "text": "# Hives\n\n\n\nA hive has\n\none queen."}
-    assert read_html("<script>" * 1_000 + "x")["text"] == ""

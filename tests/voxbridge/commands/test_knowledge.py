@@ -27,7 +27,7 @@ async def test_graphs_are_listed_and_their_indexes_made_again(
     monkeypatch.setenv("VOXBRIDGE_NATS_URL", nats_url)
     monkeypatch.setenv("COLUMNS", "140")
     async with serving(replace(Config(), nats_url=nats_url, redis_url=redis_url, data_dir=tmp_path)) as (_, asks):
-        assert (await run("ls")).output == "local has no knowledge graph. Ask the agent to ingest a document into one.\n"
+        assert (await run("ls")).output == "local has no knowledge graph. Put documents into one: voxbridge ingest FOLDER\n"
         at = 1_700_000_000_000_000
         await asks(Ingest(account="local", graph="hand book", source="a.md", title="a", text="# A\nOne.\n# B\nTwo.", at=at))
         listed = (await run("ls")).output
