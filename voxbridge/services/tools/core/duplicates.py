@@ -2,16 +2,19 @@
 
 Models repeat a call after an interruption, and users repeat a request that nothing seemed to come of. Whoever made the call again before
 the first one's end was recorded could not know of that end, so it is the end of both, also where it is not known what happened. A function
-that only reads runs again, and so does a program's request, which names a repetition by its key.
+that only reads runs again, and so does a program's request, which names a repetition by its key. So does what was undone meanwhile: after
+"on" and "off", another "on" is a wish of its own.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from voxbridge.services.tools.core import approvals, calls
+from voxbridge.services.tools.core.inputs import Target
 from voxbridge.services.tools.core.state import Asking, Call, Joined, Scheduled, State
 from voxbridge.shared.events.tools import ToolJoined
 from voxbridge.shared.step.fold import Append
@@ -22,6 +25,8 @@ When it is taken does not count: that may be long after, where an executor died.
 
 ANEW: Final = frozenset({"cancel_task", "revoke_approval", "undo_last"})
 """Functions that take back what stands at the time: asked for again after they ended, they run again, since there may be more by then."""
+
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def joined(state: State, call: Call, now: int) -> calls.Steps | None:
@@ -35,9 +40,10 @@ def joined(state: State, call: Call, now: int) -> calls.Steps | None:
         if (
             not other.run
             and other.id != call.id
-            and other.target == call.target
+            and _equal(other.target, call.target)
             and not isinstance(other.phase, Joined)
             and _is_same(other, call)
+            and not any(_is_otherwise(one.target, call.target) and one.called_at >= other.called_at for one in state.open.values())
         ):
             return _join(state, call, other, now)
     return _ended_before(state, call, now)
@@ -45,14 +51,25 @@ def joined(state: State, call: Call, now: int) -> calls.Steps | None:
 
 def _ended_before(state: State, call: Call, now: int) -> calls.Steps | None:
     """End a call like the same one that ended a short while ago, or that had not ended when this one was made."""
+    undone = any(_is_otherwise(one.target, call.target) and one.id != call.id for one in state.open.values())
     for first, recent in reversed(list(state.recent.items())):
-        fresh = recent.kept and call.target.name not in ANEW and call.called_at - recent.ended_at <= REPEAT_US
-        if recent.target == call.target and (fresh or call.called_at <= recent.ended_at):
+        undone = undone or _is_otherwise(recent.target, call.target)
+        fresh = recent.kept and not undone and call.target.name not in ANEW and call.called_at - recent.ended_at <= REPEAT_US
+        if _equal(recent.target, call.target) and (fresh or call.called_at <= recent.ended_at):
             outcome = recent.failure if recent.result is None else calls.repeat(recent.result)
             state, outputs = calls.close(state, call, outcome, now)
             recents = {call_id: one for call_id, one in state.recent.items() if call_id != call.id}
             return replace(state, recent=recents), [_told(call, first), *outputs]
     return None
+
+
+def _equal(one: Target, other: Target) -> bool:
+    """Tell whether two calls are one as JSON: there `1` is not `true`."""
+    return one == other and _ENCODER.encode(one.arguments) == _ENCODER.encode(other.arguments)
+
+
+def _is_otherwise(one: Target, other: Target) -> bool:
+    return one.name == other.name and not _equal(one, other)
 
 
 def _is_same(other: Call, call: Call) -> bool:
