@@ -51,6 +51,8 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("query_table", {"sql": SUMS, "table": TABLE}, {"rows": [["north", 40], ["south", 5]]}),
     ("query_table", {"sql": "select count(*) from data", "path": "sales.csv"}, {"rows": [[3]]}),
     ("query_table", {"sql": "select max(n) from data", "path": "numbers.json"}, {"rows": [[4]]}),
+    ("query_table", {"sql": "select max(n) from data", "path": "numbers.json", "table": None}, {"rows": [[4]]}),
+    ("json_to_yaml", {"text": '{"a":"12e5"}'}, {"yaml": "a: '12e5'\n"}),
     ("summarize_csv", {"path": "sales.csv"}, {"rows": 3, "column_count": 2}),
     ("list_licences", {"path": "lib"}, {"count": 3, "complete": True}),
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from voxbridge.services.tools.runs.document import Document
 from voxbridge.services.tools.runs.inputs import Kind, Start
 from voxbridge.services.tools.runs.values import given
 from voxbridge.services.tools.session.library import called
+from voxbridge.services.tools.session.nulls import without_nulls
 from voxbridge.services.tools.session.standing import Standing
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
@@ -46,6 +47,7 @@ def look_up(
     try:
         target = _target(tools, Target(wanted.name, wanted.arguments))
         tool = tools[target.name]
+        target = Target(target.name, without_nulls(tool.parameters, target.arguments))
         arguments = tool.check(target.arguments)
         if target.name == DELETES:
             named_document("macro", getattr(arguments, "name", ""), documents.get("macro", {}))
@@ -71,7 +73,7 @@ def look_up(
         effect=tool.effect,
         approval=approval,
         outlives=tool.outlives,
-        target=target if target.name != wanted.name else None,
+        target=target if target != Target(wanted.name, wanted.arguments) else None,
         definition=tool.definition if approval != "never" else "",
     )
 
@@ -127,7 +129,7 @@ def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, 
         idempotent=False,
         effect="write",
         approval="never" if approved else document.confirm,
-        target=target if target.name != wanted.name else None,
+        target=target if target != Target(wanted.name, wanted.arguments) else None,
         definition=definition,
         start=start,
     )

@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from voxbridge.services.tools.packs.utilities import csv_text
 from voxbridge.services.tools.packs.utilities.bounds import count, plain, refused, storable
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -25,26 +26,41 @@ COLUMNS_LIMIT: Final = 50
 CELL_LIMIT: Final = 200
 """Characters of a cell that are given."""
 COMMON_LIMIT: Final = 3
-_DELIMITERS: Final = (",", ";", "\t", "|")
 Form = Literal["csv", "json"]
-_LOADED: Final = {"csv": "CREATE TABLE data AS SELECT * FROM read_csv(?)", "json": "CREATE TABLE data AS SELECT * FROM read_json(?)"}
+_LOADED: Final = {
+    # of the dialect, which `csv_text` decided, nothing is left to guess; of the types all
+    "csv": "CREATE TABLE data AS SELECT * FROM read_csv(?, delim = ',', quote = '\"', escape = '\"', header = true, skip = 0, "
+    "sample_size = -1)",
+    "json": "CREATE TABLE data AS SELECT * FROM read_json(?)",
+}
 _LOCKED: Final = ("enable_external_access = false", "allow_community_extensions = false", "lock_configuration = true")
 
 
 def statistics_of(text: str) -> dict[str, Any]:
     """Return for each column of a CSV text its type, what is missing, and its range or its commonest values."""
-    rows = _rows(text)
-    header, body = rows[0], rows[1:]
-    columns = []
-    for place, name in enumerate(header[:COLUMNS_LIMIT]):
-        columns.append({"name": name[:CELL_LIMIT]} | _column([row[place].strip() if place < len(row) else "" for row in body]))
-    ragged = sum(1 for row in body if len(row) != len(header))
-    result = {"rows": len(body), "columns": columns, "column_count": len(header), "ragged_rows": ragged}
-    return result | {"spoken": f"It has {count(len(body), 'row')} and {count(len(header), 'column')}."}
+    table = csv_text.read(text, strict=False)
+    header, body = table.header, table.rows
+    columns = [{"name": name[:CELL_LIMIT]} | _column([row[place] for row in body]) for place, name in enumerate(header[:COLUMNS_LIMIT])]
+    result = {"rows": len(body), "columns": columns, "column_count": len(header), "ragged_rows": table.ragged, "left_out": _left_out(table)}
+    return result | {"spoken": f"It has {count(len(body), 'row')} and {count(len(header), 'column')}.{csv_text.told(table)}"}
 
 
 def query(sql: str, text: str, form: Form = "csv") -> dict[str, Any]:
     """Return the rows of a SELECT over a text in CSV or JSON, the table `data`. Raises `INVALID_ARGUMENT` and `PERMISSION_DENIED`."""
+    if form == "json":
+        return _queried(sql, text, form)
+    table = csv_text.read(text)
+    written = io.StringIO()
+    csv.writer(written).writerows([table.header, *table.rows])
+    answer = _queried(sql, written.getvalue(), form)
+    return answer | {"left_out": _left_out(table), "spoken": answer["spoken"] + csv_text.told(table)}
+
+
+def _left_out(table: csv_text.Table) -> list[dict[str, Any]]:
+    return [{"line": one.line, "why": one.why, "text": plain(one.text)} for one in table.outside[:ROWS_LIMIT]]
+
+
+def _queried(sql: str, text: str, form: Form) -> dict[str, Any]:
     import tempfile
 
     import duckdb
@@ -86,22 +102,10 @@ def _selected(database: Any, sql: str) -> dict[str, Any]:
     more = len(rows) > ROWS_LIMIT
     shown = [[_cell(cell) for cell in row] for row in rows[:ROWS_LIMIT]]
     if len(shown) == 1 and len(columns) == 1:
-        spoken = f"It is {shown[0][0]}."
+        spoken = "There is no value." if shown[0][0] is None else f"It is {_said(shown[0][0])}."
     else:
         spoken = f"I found {'more than ' if more else ''}{count(len(shown), 'row')}."
     return {"columns": columns, "rows": shown, "more": more, "spoken": spoken}
-
-
-def _rows(text: str) -> list[list[str]]:
-    names = text.lstrip().partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=names.count)
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter, strict=True) if row]
-    except csv.Error as error:
-        raise refused(f"This is not valid CSV: {str(error)[:100]}.", "table") from error
-    if len(rows) < 2:
-        raise refused("A table has a line of names and at least one row.", "table")
-    return rows
 
 
 def _column(cells: list[str]) -> dict[str, Any]:
@@ -134,6 +138,13 @@ def _cell(value: Any) -> Any:
         return plain(value)
     text = plain(str(value))
     return text if len(text) <= CELL_LIMIT else f"{text[:CELL_LIMIT]}…"
+
+
+def _said(value: Any) -> str:
+    """Return a cell as it is told; a truth value by word, a number without what arithmetic left behind it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{_tidy(value):g}" if isinstance(value, float) and abs(value) < 1e6 else str(value) or "an empty text"
 
 
 def _first_line(error: BaseException) -> str:

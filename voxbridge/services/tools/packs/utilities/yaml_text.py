@@ -19,6 +19,9 @@ from voxbridge.shared.nesting import DEPTH_LIMIT
 DOCUMENT_LIMIT: Final = 100
 """Documents in one text."""
 
+_BREAKS: Final = re.compile("[\r\x85\u2028\u2029\ufeff]")
+"""Characters that only a text in double quotes keeps."""
+
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library is untyped
     """A safe loader with the scalars of YAML 1.2's core schema, and a bound on what merge keys make."""
@@ -39,6 +42,16 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library is untyped
         return float(text.replace(".inf", "inf").replace(".nan", "nan"))
 
 
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # the library is untyped
+    """A safe dumper that quotes each text that either YAML 1.1 or 1.2 would read as something else."""
+
+    def represent_text(self, text: str) -> yaml.Node:
+        other = any(pattern.match(text) for resolvers in _Loader.yaml_implicit_resolvers.values() for _, pattern in resolvers)
+        style = '"' if _BREAKS.search(text) else "'" if other else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -80,7 +93,7 @@ def load(text: str) -> tuple[Any, int]:
 
 def dump(value: Any) -> str:
     """Return a JSON value as YAML, keys in their order."""
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100))
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 def _json(value: Any, left: list[int], depth: int) -> Any:
