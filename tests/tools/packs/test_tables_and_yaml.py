@@ -54,6 +54,7 @@ def test_what_is_no_table_is_refused_with_what_is_wrong(text: str) -> None:
 def test_no_value_is_said_as_such() -> None:
     assert tables.query("select max(b) from data where a = 'z'", "a,b\nx,1\n")["spoken"] == "There is no value."
     assert tables.query("select 0.1 + 0.2::double from data", "a,b\nx,1\n")["spoken"] == "It is 0.3."
+    assert tables.query("select sum(b) from data", "a,b\nx,123456.78\n")["spoken"] == "It is 123456.78."
     assert tables.query("select b > 0 from data", "a,b\nx,1\n")["spoken"] == "It is true."
 
 

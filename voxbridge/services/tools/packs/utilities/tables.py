@@ -144,7 +144,7 @@ def _said(value: Any) -> str:
     """Return a cell as it is told; a truth value by word, a number without what arithmetic left behind it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{_tidy(value):g}" if isinstance(value, float) and abs(value) < 1e6 else str(value) or "an empty text"
+    return f"{value:.10g}" if isinstance(value, float) and abs(value) < 1e6 else str(value) or "an empty text"
 
 
 def _first_line(error: BaseException) -> str:
