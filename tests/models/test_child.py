@@ -15,6 +15,7 @@ import pytest
 
 from tests.eventually import BOUND_S, eventually
 from tests.ports import free_port
+from tests.processes import gone
 from voxbridge.services.models.processes import engine_process as child_module
 from voxbridge.services.models.processes.engine_process import Child, Launch
 from voxbridge.services.models.processes.home import Home, Record
@@ -72,10 +73,6 @@ def _next_service(home: Home) -> Home:
     return again
 
 
-def _gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 async def test_the_next_service_adopts_an_engine_and_stops_it_with_itself(home: Home) -> None:
     first = WebServer(home)
     await first.start()
@@ -87,7 +84,7 @@ async def test_the_next_service_adopts_an_engine_and_stops_it_with_itself(home: 
     assert (second.pid, second.url) == (first.pid, first.url)
     await second.close()
     await ended()
-    await _until(lambda: _gone(engine))
+    await _until(lambda: gone(engine))
     assert home.record("web") is None
     home.leave()
 
@@ -142,7 +139,7 @@ async def test_a_killed_keeper_takes_its_engine_along_and_both_come_back(home: H
     assert engine.pid is not None
     old = psutil.Process(engine.pid).children()[0].pid
     os.kill(engine.pid, signal.SIGKILL)
-    await _until(lambda: _gone(old) and engine.restarts == 1 and engine._up.is_set())
+    await _until(lambda: gone(old) and engine.restarts == 1 and engine._up.is_set())
     assert await engine.serves()
     await engine.close()
 
@@ -160,7 +157,7 @@ async def test_an_engine_that_nobody_adopts_ends(home: Home) -> None:
     await engine.close()
 
 
-async def test_an_engine_ends_when_the_process_that_started_the_service_is_gone(home: Home) -> None:
+async def test_an_engine_ends_when_the_process_that_started_the_service_isgone(home: Home) -> None:
     starter = await asyncio.create_subprocess_exec(sys.executable, "-c", "import signal; signal.pause()")
     keeper = [sys.executable, "-m", "voxbridge.services.models.processes.keeper", str(home.folder), "web", str(starter.pid)]
     kept = await asyncio.create_subprocess_exec(*keeper, sys.executable, "-m", "http.server", str(free_port()))

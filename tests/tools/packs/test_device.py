@@ -6,10 +6,10 @@ import os
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.eventually import eventually
+from tests.processes import gone
 from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import asking
 from voxbridge.services.tools.packs.device import functions, sensors
@@ -90,7 +90,7 @@ async def test_a_program_that_hangs_is_killed_with_what_it_started(sysfs: Path, 
     assert (await sensors.read(program=hangs, sysfs=sysfs, timeout_s=0.5)).source == "kernel"
     assert time.monotonic() - began < 5
     pid = int((tmp_path / "pid").read_text())
-    await eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    await eventually(lambda: gone(pid))
     assert open_handles() == handles
 
 
