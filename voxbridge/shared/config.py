@@ -94,6 +94,7 @@ class Config:
     knowledge_reading: int = setting(
         200, "Passages of a knowledge graph that the language model reads while no call is live; 0: none.", low=0, high=200_000
     )
+    terminals_dir: str = setting("", "Folder of the terminals, this user's alone. Empty: `terminals` in the data folder.")
     endpoints: str = setting("", "OpenAI-compatible endpoints that agents may name, `name=url` separated by commas.", form=ENDPOINTS)
     prices: str = setting(
         "",
@@ -270,6 +271,11 @@ class Config:
     def knowledge_path(self) -> Path:
         """Folder of the knowledge graphs."""
         return Path(self.knowledge_dir).expanduser() if self.knowledge_dir else self.data_dir / "knowledge"
+
+    @property
+    def terminals_path(self) -> Path:
+        """Folder of the terminals: their records and last bytes, and the socket of the process that holds them."""
+        return Path(self.terminals_dir).expanduser() if self.terminals_dir else self.data_dir / "terminals"
 
     @property
     def record(self) -> Recording | None:

@@ -1,7 +1,7 @@
 """Questions to the terminals service of a host, on `vx.svc.terminals.<host>.<verb>`, and their answers.
 
-Owns these shapes and how they are asked. Does not own who may ask (`voxbridge.services.gateway`, by role and workspace) nor the answers
-(`voxbridge.services.terminals`). Whoever asks says by whose decision (`by`): a person's account, or a call of a model.
+Owns these shapes. Does not own how they are asked (`client`), who may ask (`voxbridge.services.gateway`, by role and workspace) nor the
+answers (`voxbridge.services.terminals`). Whoever asks says by whose decision (`by`): a person's account, or a call of a model.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
-from nats.aio.client import Client
-from nats.errors import Error as NatsError
 
-from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.terminals.model import Card, Columns, Definition, DefinitionId, Name, Offer, Rows, State
 
 ANSWER_S: Final = 10.0
@@ -307,31 +304,7 @@ QUESTIONS: Final[tuple[type[Question[Any]], ...]] = (
 )  # fmt: skip
 """Every question, in the order of this module."""
 
-_encoder = msgspec.json.Encoder()
-
 
 def question_subject(host: str, verb: str) -> str:
     """Return the subject of a question to a host; `*` stands for any."""
     return f"vx.svc.terminals.{host}.{verb}"
-
-
-async def ask(nc: Client, host: str, question: Question[_A]) -> _A:
-    """Ask the service of a host, and return its answer.
-
-    Raises what it answers as an error, `UNAVAILABLE` where no service answers in its `answer_s`.
-    """
-    try:
-        reply = await nc.request(question_subject(host, question.verb), _encoder.encode(question), timeout=question.answer_s)
-    except (NatsError, TimeoutError) as error:
-        message = f"The terminals service of {host} does not answer: start it, or look at its log, and ask again."
-        raise VoxbridgeError(Code.UNAVAILABLE, message, retryable=True) from error
-    if (reply.headers or {}).get("Nats-Service-Error-Code"):
-        raise _error(reply.data)
-    return msgspec.json.decode(reply.data, type=question.answer)  # type: ignore[return-value]  # as the question declares
-
-
-def _error(data: bytes) -> VoxbridgeError:
-    try:
-        return VoxbridgeError.from_dict(msgspec.json.decode(data, type=dict[str, object]))
-    except (msgspec.MsgspecError, ValueError, KeyError):
-        return VoxbridgeError(Code.INTERNAL, "The terminals service answered with an error that it does not explain.")

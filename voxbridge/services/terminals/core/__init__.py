@@ -1,0 +1,1 @@
+"""The state of a terminal's program, folded from what sources say. Pure: no clock, no I/O."""
