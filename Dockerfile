@@ -1,4 +1,4 @@
-# One file for every image: `--build-arg SERVICE=gateway|voice|tools|knowledge|awareness|models|admin`, `--target gateway` for the one with the browser's files.
+# One file for every image: `--build-arg SERVICE=gateway|voice|tools|knowledge|awareness|terminals|models|admin`, `--target gateway` for the one with the browser's files.
 # Each image holds the packages that uv.lock names for its own service and no others. docker-compose.yml builds them all.
 # Both images may be given with a digest of one's own: `--build-arg PYTHON_IMAGE=python:3.11.14-slim-bookworm@sha256:…`.
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
@@ -22,10 +22,10 @@ WORKDIR /app
 COPY pyproject.toml uv.lock hatch_build.py README.md LICENSE ./
 RUN set -eu; \
     case "$SERVICE" in \
-      gateway|voice|tools|knowledge) extras="--extra $SERVICE" ;; \
+      gateway|voice|tools|knowledge|terminals) extras="--extra $SERVICE" ;; \
       models) extras="--extra models --extra speech" ;; \
       awareness|admin) extras="" ;; \
-      *) echo "SERVICE must be gateway, voice, tools, knowledge, awareness, models or admin; it is '$SERVICE'." >&2; exit 2 ;; \
+      *) echo "SERVICE must be gateway, voice, tools, knowledge, awareness, terminals, models or admin; it is '$SERVICE'." >&2; exit 2 ;; \
     esac; \
     echo "$extras" > /extras; \
     uv sync --frozen --no-dev --no-install-project --no-cache $extras
@@ -46,8 +46,9 @@ RUN if [ "$SERVICE" = models ]; then \
 # Named volumes take their owner from these folders when they are first used, so that nothing ever runs as root.
 RUN groupadd --gid 10001 voxbridge \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin voxbridge \
-    && for name in admin gateway voice tools knowledge awareness recordings nats valkey; do install -d -o 10001 -g 10001 -m 0700 /credentials/$name; done \
+    && for name in admin gateway voice tools knowledge awareness terminals recordings nats valkey; do install -d -o 10001 -g 10001 -m 0700 /credentials/$name; done \
     && install -d -o 10001 -g 10001 -m 0700 /stores/nats /stores/valkey \
+    && install -d -o 10001 -g 10001 -m 0700 /terminals \
     && install -d -o 10001 -g 10001 -m 0755 /models /workspace /knowledge
 COPY --from=packages /app /app
 WORKDIR /app

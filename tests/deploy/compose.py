@@ -71,6 +71,7 @@ class Service(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     networks: list[str] = []
     network_mode: str = ""
+    pid: str = ""
     ports: list[str] = []
     volumes: list[str] = []
     tmpfs: list[str] = []

@@ -37,7 +37,7 @@ from voxbridge.shared.embedded.nats_server import GOGC, GOMEMLIMIT
 from voxbridge.shared.setting import env_name
 
 SERVERS = ("nats", "valkey")
-SERVICES = ("gateway", "voice", "tools", "knowledge", "awareness", "models")
+SERVICES = ("gateway", "voice", "tools", "knowledge", "awareness", "terminals", "models")
 COMMANDS = {"cli": "admin", "recordings": "recordings", "vault": "voice"}
 """The operator's commands, and the user of each."""
 
@@ -50,7 +50,7 @@ def compose() -> Compose:
 
 
 def test_every_part_has_its_container(compose: Compose) -> None:
-    assert {*SERVERS, *SERVICES, "admin"} == set(compose.kept)
+    assert {*SERVERS, *SERVICES, "admin", "programs"} == set(compose.kept)
     assert set(compose.services) - set(compose.kept) == {"credentials", "weights", *COMMANDS}
     assert {name for name, service in compose.services.items() if service.profiles} == set(COMMANDS), "they run when they are called"
 
@@ -205,8 +205,8 @@ PLACES = {
 }
 """Variables that are fixed in the images; the file sets a container's own values."""
 
-OF_SERVERS = {"GOGC", "GOMEMLIMIT"}
-"""Variables of the servers, which are not the product's own."""
+OF_SERVERS = {"GOGC", "GOMEMLIMIT", "HOME", "SHELL"}
+"""Variables of the servers and of programs in terminals, which are not the product's own."""
 
 CERTIFICATES = "SSL_CERT_FILE"
 MCP = "VOXBRIDGE_MCP_FILE"
@@ -257,7 +257,7 @@ def test_everything_waits_for_what_it_needs(compose: Compose) -> None:
             assert condition.condition == ("service_completed_successfully" if ends else "service_healthy"), f"{name} on {other}"
     for name in SERVERS:
         assert compose.services[name].depends_on["credentials"].restart, "new permissions come in force with a new release"
-    for name in ("gateway", "voice", "tools", "knowledge", "awareness"):
+    for name in ("gateway", "voice", "tools", "knowledge", "awareness", "terminals"):
         assert {"admin", "valkey"} <= set(compose.services[name].depends_on)
     assert "weights" in compose.services["models"].depends_on
 

@@ -146,7 +146,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_the_command_says_who_is_new(tmp_path: Path) -> None:
     run = CliRunner().invoke
     assert (
-        run(admin, ["credentials", str(tmp_path)]).output == "New users: admin, gateway, voice, tools, knowledge, awareness, recordings.\n"
+        run(admin, ["credentials", str(tmp_path)]).output
+        == "New users: admin, gateway, voice, tools, knowledge, awareness, terminals, recordings.\n"
     )
     assert run(admin, ["credentials", str(tmp_path)]).output == "Every user has its credentials.\n"
 

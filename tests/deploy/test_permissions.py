@@ -96,7 +96,7 @@ async def test_a_service_appends_its_own_branch_and_is_refused_every_other(servi
     sid = new_session_id()
     stored = await client.jetstream().publish(f"vx.s.{sid}.ev.{service}.i.test.done", b"x")
     assert (stored.stream, stored.seq) == (subjects.EVENT_STREAM, 1)
-    others = [branch for branch in (*SERVICES, "operator", "terminals", "admin") if branch != service]
+    others = [branch for branch in (*SERVICES, "operator", "admin") if branch != service]
     taken = [
         (branch, visibility)
         for branch in others

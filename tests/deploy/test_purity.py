@@ -33,6 +33,8 @@ PURE_SHARED = {
     "voxbridge.shared.macros.triggers",
     "voxbridge.shared.platform.handlers",
     "voxbridge.shared.platform.keys",
+    "voxbridge.shared.terminals.model",
+    "voxbridge.shared.terminals.questions",
     "voxbridge.shared.platform.parameters",
     "voxbridge.shared.platform.problems",
     "voxbridge.shared.sections",

@@ -35,11 +35,14 @@ from voxbridge.shared.bus.accounts import awareness_subject
 from voxbridge.shared.bus.connection import AUDIO_PENDING, connect_nats
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.secrets.provider_keys import Keys
 from voxbridge.shared.secrets.secret_file import vault_key_file
 from voxbridge.shared.secrets.vault import Vault
 from voxbridge.shared.service.process import connected
+from voxbridge.shared.terminals import questions
+from voxbridge.shared.terminals.model import LOCAL_HOST
 
 ALIKE_S = 0.1
 ROUNDS = 20
@@ -196,6 +199,7 @@ async def complete(running: Running, nats_url: str) -> AsyncIterator[Running]:
         await nc.subscribe("vx.svc.tools.thermal", cb=_sensors)
         await nc.subscribe("vx.svc.tools.tasks", cb=_no_tasks)
         await nc.subscribe(awareness_subject("view"), cb=_nothing_known)
+        await nc.subscribe(questions.question_subject(LOCAL_HOST, "*"), cb=_no_terminals)
         inspector = Inspector(Log(nc))
 
         async def inspect(message: Msg) -> None:
@@ -220,6 +224,18 @@ async def _no_tasks(message: Msg) -> None:
 
 async def _no_functions(message: Msg) -> None:
     await message.respond(b"[]")
+
+
+async def _no_terminals(message: Msg) -> None:
+    kind = next(one for one in questions.QUESTIONS if message.subject.endswith(f".{one.verb}"))
+    msgspec.json.decode(message.data, type=kind)
+    if kind.answer is questions.Cards:
+        await message.respond(msgspec.json.encode(questions.Cards(host=LOCAL_HOST, terminals=(), isolation="None.")))
+    elif kind.answer is questions.Offers:
+        await message.respond(msgspec.json.encode(questions.Offers(offers=())))
+    else:
+        error = VoxbridgeError(Code.NOT_FOUND, "There is no such terminal.", field="terminal")
+        await Request(message).respond_error(error.code, error.message, data=msgspec.json.encode(error.as_dict()))
 
 
 async def _nothing_known(message: Msg) -> None:

@@ -36,7 +36,7 @@ SLOW_S: Final = 1.0
 LISTEN_S: Final = 0.8
 """Seconds to listen for further processes once the needed ones have answered: the number of processes is not known."""
 
-NEEDED: Final = {"voice": 2, "tools": 1, "knowledge": 1, "awareness": 1, "gateway": 1}
+NEEDED: Final = {"voice": 2, "tools": 1, "knowledge": 1, "awareness": 1, "terminals": 1, "gateway": 1}
 """Processes of each service that are needed to avoid a warning; they are waited for as long as for any answer."""
 
 _NOBODY: Final = "503"

@@ -18,7 +18,7 @@ from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.service.process import health_subject
 
 TIMEOUT_S: Final = 3.0
-NAMES: Final = ("gateway", "voice", "tools", "knowledge", "awareness", "models")
+NAMES: Final = ("gateway", "voice", "tools", "knowledge", "awareness", "terminals", "models")
 _PENDING: Final = 64 * 1024
 
 

@@ -19,6 +19,8 @@ from typing import Final
 from voxbridge.installation import runtime
 from voxbridge.installation.preflight import FolderLock, check_folder, check_port, check_secrets, make_vault
 from voxbridge.installation.streams import StreamAdmin
+from voxbridge.services.terminals import folder
+from voxbridge.services.terminals.holder import holder
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.servers import EmbeddedServer, StartError
@@ -34,7 +36,7 @@ from voxbridge.supervisor.repeats import Repeats
 from voxbridge.supervisor.standby import Standby
 from voxbridge.supervisor.supervisor import Supervisor
 
-SERVICES: Final = ("models", "knowledge", "awareness", "tools", "voice", "gateway")
+SERVICES: Final = ("models", "knowledge", "awareness", "terminals", "tools", "voice", "gateway")
 STANDING_BY: Final = ("gateway",)
 """Services whose next process stands by: every browser waits for the gateway. Of the voice service two workers run anyway."""
 
@@ -81,6 +83,8 @@ async def _run(config: Config, board: Board, url: str) -> None:
     try:
         await supervisor.run()
     finally:
+        # What runs in terminals outlives the death of any service, and ends with the product.
+        await asyncio.to_thread(holder.stop, folder.place(config.terminals_path))
         runtime.forget(config.data_dir)
         await probes.close()
         if maker is not None:
@@ -120,6 +124,7 @@ def services(config: Config, probes: Probes, say: Callable[[str], None], bus: Na
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
         "knowledge": probes.bus("knowledge"),
         "awareness": probes.bus("awareness"),
+        "terminals": probes.bus("terminals"),
         "tools": probes.bus("tools"),
         "gateway": probes.http(f"{config.own_url}/readyz"),
     }

@@ -54,7 +54,13 @@ async def test_each_process_of_each_service_tells_its_figures(nc: Client) -> Non
 async def test_what_is_no_figures_is_passed_over(nc: Client) -> None:
     await process(nc, "voice", b"junk", {"process": "voice-1"}, {"process": "voice-1", "figures": {"sessions": 3}})
     found = await service_metrics.ask(nc)
-    assert found == {"voice": [Figures(process="voice-1", figures={"sessions": 3})], "tools": [], "knowledge": [], "awareness": []}
+    assert found == {
+        "voice": [Figures(process="voice-1", figures={"sessions": 3})],
+        "tools": [],
+        "knowledge": [],
+        "awareness": [],
+        "terminals": [],
+    }
 
 
 async def test_so_many_processes_and_figures_are_told_and_no_more(nc: Client) -> None:
@@ -68,4 +74,4 @@ async def test_so_many_processes_and_figures_are_told_and_no_more(nc: Client) ->
 async def test_without_a_bus_there_are_the_gateways_own_figures(nats_url: str) -> None:
     client = await nats.connect(nats_url)
     await client.close()
-    assert await service_metrics.ask(client) == {"voice": [], "tools": [], "knowledge": [], "awareness": []}
+    assert await service_metrics.ask(client) == {"voice": [], "tools": [], "knowledge": [], "awareness": [], "terminals": []}

@@ -26,6 +26,7 @@ KILLED = (
     ("voxbridge.services.tools",),
     ("voxbridge.services.knowledge",),
     ("voxbridge.services.awareness",),
+    ("voxbridge.services.terminals",),
     ("voxbridge.services.gateway",),
     ("voxbridge.services.models",),
     ("nats-server",),

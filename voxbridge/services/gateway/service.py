@@ -34,6 +34,7 @@ from voxbridge.services.gateway.rest.app import application
 from voxbridge.services.gateway.rest.children import Children
 from voxbridge.services.gateway.rest.readiness import Readiness
 from voxbridge.services.gateway.rest.sessions import Sessions
+from voxbridge.services.gateway.terminals.sockets import Terminals
 from voxbridge.services.gateway.vox.manner import Manner, VoxManner
 from voxbridge.services.gateway.vox.microphones import Microphones
 from voxbridge.services.gateway.vox.shell import Vox
@@ -85,6 +86,7 @@ class Gateway(Service):
         self.sessions = Sessions(self.log, self.store, resources.clock)
         self.children = Children(self)
         self.platform = Platform(resources, self.admission, self.readiness.voices, self.background)
+        self.terminals = Terminals(resources, self.unread)
         self.connections: set[Vox] = set()
         self.draining = False
         self._trouble = -LEASE_MS / 1_000
@@ -142,6 +144,7 @@ class Gateway(Service):
         leaving = list(self.connections)
         for connection in leaving:
             connection.shut_down()
+        self.terminals.shut_down()
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 await asyncio.gather(*(connection.flushed() for connection in leaving))
@@ -168,6 +171,10 @@ class Gateway(Service):
             await self._serve(socket, manner, name)
 
         return serve
+
+    async def enter_terminals(self, scope: Scope) -> Callable[[Socket], Awaitable[None]]:
+        """Judge a handshake at `/ws/terminals` by its ticket; return what serves its socket. Raises the error that refuses it."""
+        return await self.terminals.enter(scope)
 
     def _next_name(self) -> str:
         self._numbered += 1

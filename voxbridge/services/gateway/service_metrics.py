@@ -20,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from voxbridge.shared.service.process import Figures, figures_subject
 
-SERVICES: Final = ("voice", "tools", "knowledge", "awareness")
+SERVICES: Final = ("voice", "tools", "knowledge", "awareness", "terminals")
 ANSWERS_S: Final = 0.25
 """Seconds to wait for answers: the number of processes is not known."""
 PROCESSES_LIMIT: Final = 64

@@ -16,6 +16,8 @@ from typing import Final, NamedTuple
 from voxbridge.shared.bus import subjects as bus_subjects
 from voxbridge.shared.bus.subjects import TOOLS_CONSUMER, VOICE_CONSUMER
 from voxbridge.shared.platform import checking
+from voxbridge.shared.terminals import live, questions
+from voxbridge.shared.terminals.model import LOCAL_HOST
 
 ADMIN: Final = "admin"
 """User that creates the streams and the consumers, and that an operator's commands sign in as: may do everything in the log's account."""
@@ -33,9 +35,9 @@ AWARENESS: Final = "vx.svc.awareness"
 WRITERS: Final = ("gateway", "voice", "tools")
 """Services that write events into the logs of sessions and accounts, and read these."""
 
-SERVICES: Final = (*WRITERS, "knowledge", "awareness")
-"""Services that sign in to NATS; of the last two, one answers questions and has no part in the log, the other writes into a stream that is
-its own and the gateway's."""
+SERVICES: Final = (*WRITERS, "knowledge", "awareness", "terminals")
+"""Services that sign in to NATS; of the last three, the awareness service writes into a stream that is its own and the gateway's, and the
+others answer questions and have no part in the log."""
 
 ACCOUNT_WRITERS: Final = ("gateway", "tools")
 LIVE: Final = ("vxc.>", "vxa.>")
@@ -52,6 +54,9 @@ ANSWERS_S: Final = 6
 _EVERYONE: Final = (*WRITERS, RECORDINGS)
 _READERS: Final = (*_EVERYONE, "awareness")
 """Users that read the logs of sessions. The awareness service looks there for whose a call was."""
+
+_COUNTED: Final = ("tools", "knowledge", "awareness", "terminals")
+"""Services whose figures the gateway asks for."""
 
 _LIVE_AUDIO: Final = (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM)
 
@@ -162,7 +167,11 @@ EXPORTS: Final[tuple[Export, ...]] = (
     *_asked("gateway", ("tools",), gateway_subject("agents"), gateway_subject("child")),
     *_asked("awareness", ("gateway",), awareness_subject("view")),
     *_asked("knowledge", ("tools",), *(knowledge_subject(verb) for verb in KNOWLEDGE_FOR_TOOLS)),
-    *(export for name in ("tools", "knowledge", "awareness") for export in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
+    # Terminals: each question by its name, keys from the gateway alone, output and cards to it alone.
+    *_asked("terminals", ("gateway",), *(questions.question_subject(LOCAL_HOST, one.verb) for one in questions.QUESTIONS)),
+    *_heard("gateway", ("terminals",), live.typed_subject(LOCAL_HOST, "*")),
+    *_heard("terminals", ("gateway",), live.output_subject(LOCAL_HOST, "*"), live.card_subject(LOCAL_HOST, "*")),
+    *(export for name in _COUNTED for export in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),
     *_asked("voice", ("gateway", "knowledge"), "vx.svc.voice.figures", many=True),  # whether a call is live
     *(export for name in SERVICES for export in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
     # Without this door the server itself answers each request to JetStream that the account has none.

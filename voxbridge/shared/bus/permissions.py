@@ -102,6 +102,7 @@ VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "tools": (*_CATALOGUE_KEYS, "vx:probe"),
     "knowledge": ("vx:probe",),
     "awareness": ("vx:probe",),
+    "terminals": ("vx:probe",),
 }
 """Keys of Valkey that each user may read and write, as patterns. `RECORDINGS` may write none."""
 

@@ -21,6 +21,9 @@ PATH: Final = "/ws/vox"
 SESSION: Final = "/session"
 """Door of pages that are embedded elsewhere: a key's origins count there, and not those of the installation."""
 
+TERMINALS: Final = "/ws/terminals"
+"""Door of viewers of terminals, who bring a ticket."""
+
 PROTOCOL_V1: Final = "voxbridge.v1"
 SOCKET_LIMIT: Final = 2_000
 """Sockets that one gateway process holds at a time."""
@@ -60,6 +63,9 @@ class Sockets(Protocol):
     async def enter(self, scope: Scope, *, v1: bool) -> Callable[[Socket], Awaitable[None]]:
         """Judge a handshake at `SESSION`; return what serves its socket. Raises the error that refuses it."""
 
+    async def enter_terminals(self, scope: Scope) -> Callable[[Socket], Awaitable[None]]:
+        """Judge a handshake at `TERMINALS` by its ticket; return what serves its socket. Raises the error that refuses it."""
+
 
 class Application:
     """The ASGI application that uvicorn serves."""
@@ -79,7 +85,10 @@ class Application:
             self._guard.check(scope, any_origin=session)  # type: ignore[arg-type]
             if kind == "websocket":
                 self._admit(scope)
-                serve = await self._sockets.enter(scope, v1=v1) if session else self._server(scope, v1=v1)
+                if scope["path"] == TERMINALS:
+                    serve = await self._sockets.enter_terminals(scope)
+                else:
+                    serve = await self._sockets.enter(scope, v1=v1) if session else self._server(scope, v1=v1)
         except VoxbridgeError as error:
             await _refuse(kind, error, send)
             return
@@ -91,8 +100,8 @@ class Application:
             await self._http(scope, receive, _with_headers(scope, send))
 
     def _admit(self, scope: Scope) -> None:
-        if scope["path"] not in (PATH, SESSION):
-            raise VoxbridgeError(Code.NOT_FOUND, f"There is no socket here; there are {PATH} and {SESSION}.")
+        if scope["path"] not in (PATH, SESSION, TERMINALS):
+            raise VoxbridgeError(Code.NOT_FOUND, f"There is no socket here; there are {PATH}, {SESSION} and {TERMINALS}.")
         if self._sockets.draining:
             raise VoxbridgeError(Code.UNAVAILABLE, "The gateway is restarting. Connect again.", retry_after_ms=1_000)
         if len(self._sockets.connections) >= SOCKET_LIMIT:

@@ -20,6 +20,7 @@ from voxbridge.services.gateway.rest import (
     pages,
     runs,
     session_routes,
+    terminals,
     tokens,
     tours,
 )
@@ -57,6 +58,7 @@ def application(gateway: Context) -> FastAPI:
     app.include_router(awareness.router(gateway))
     app.include_router(device.router(gateway))
     app.include_router(tours.router(gateway))
+    app.include_router(terminals.router(gateway))
     pages.mount(app)
     app.add_exception_handler(VoxbridgeError, errors.on_voxbridge)
     app.add_exception_handler(RequestValidationError, errors.on_validation)

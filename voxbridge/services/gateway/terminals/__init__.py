@@ -1,0 +1,1 @@
+"""Terminals at the gateway: tickets for their sockets, and the sockets."""
