@@ -31,6 +31,7 @@ _LATER: Final = {
     "platform": ("voxbridge.commands.platform", "platform"),
     "secrets": ("voxbridge.commands.secrets", "secrets"),
     "sessions": ("voxbridge.commands.sessions", "group"),
+    "terminals": ("voxbridge.commands.terminals", "terminals"),
     "token": ("voxbridge.commands.token", "token"),
     "export": ("voxbridge.commands.replay", "export_session"),
     "import": ("voxbridge.commands.replay", "import_session"),
