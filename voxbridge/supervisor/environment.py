@@ -31,8 +31,7 @@ _TAKEN: Final[Mapping[str, frozenset[str]]] = {
     "tools": _MODELS | _EMBEDDINGS | _FILES | _PROVIDERS,
     "knowledge": (_MODELS - {f"{PREFIX}LLM_KEY"}) | _FILES | _PROVIDERS | _SECRETS,
     "awareness": _MODELS | _EMBEDDINGS | _FILES | _PROVIDERS | _SECRETS,
-    # Keys of providers stay: a definition may name one for its program. Nothing else of this environment reaches a program.
-    "terminals": _MODELS | _EMBEDDINGS | _FILES | _SECRETS,
+    "terminals": _MODELS | _EMBEDDINGS | _FILES | _PROVIDERS | _SECRETS,
     "models": _MODELS | _EMBEDDINGS | _FILES | _PROVIDERS | _SERVERS | _SECRETS,
 }
 """Variables that a service is not given."""

@@ -193,8 +193,9 @@ async def test_each_service_is_given_the_keys_that_it_works_with_and_no_other(tm
     assert {name for name, env in given.items() if "VOXBRIDGE_VAULT_KEY_FILE" in env} == {"voice"}
     assert {name for name, env in given.items() if "VOXBRIDGE_ADMIN_TOKEN_FILE" in env} == {"gateway"}
     assert {name for name, env in given.items() if "VOXBRIDGE_SECRETS_KEY_FILE" in env} == {"tools"}
-    assert {name for name, env in given.items() if "VOXBRIDGE_REDIS_URL" in env} == {"voice", "gateway", "tools", "knowledge", "awareness"}
-    assert {name for name, env in given.items() if "VOXBRIDGE_NATS_URL" in env} == {"voice", "gateway", "tools", "knowledge", "awareness"}
+    on_the_bus = {"voice", "gateway", "tools", "knowledge", "awareness", "terminals"}
+    assert {name for name, env in given.items() if "VOXBRIDGE_REDIS_URL" in env} == on_the_bus
+    assert {name for name, env in given.items() if "VOXBRIDGE_NATS_URL" in env} == on_the_bus
 
 
 async def test_functions_that_use_keys_are_given_those_that_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
