@@ -15,7 +15,7 @@ from typing import NamedTuple
 import click
 from nats.aio.client import Client
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress
 
 from voxbridge.sessions.eventlog import opened
 from voxbridge.shared.clock import SystemClock
@@ -82,10 +82,13 @@ def _files(paths: Sequence[Path]) -> list[tuple[str, Workspace, Place]]:
 
 async def _taken(files: Sequence[tuple[str, Workspace, Place]], graph: str, account: str) -> list[Taken]:
     async with opened(Config.from_env(), live=True) as found:
-        return [
-            await _ingested(found.log.nc, one, graph, account)
-            for one in track(files, "Reading", console=Console(stderr=True), transient=True)
-        ]
+        taken = []
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            reading = bar.add_task("Reading", total=len(files))
+            for file in files:
+                taken.append(await _ingested(found.log.nc, file, graph, account))
+                bar.advance(reading)
+        return taken
 
 
 async def _ingested(nc: Client, file: tuple[str, Workspace, Place], graph: str, account: str) -> Taken:
