@@ -181,7 +181,7 @@ def test_yaml_that_grows_runs_code_or_is_none_is_refused(text: str) -> None:
     with pytest.raises(VoxbridgeError) as raised:
         yaml_text.load(text)
     assert raised.value.code == Code.INVALID_ARGUMENT
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 60  # a bomb that goes off takes hours
 
 
 def test_yaml_has_the_types_of_its_version_1_2() -> None:
