@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import msgspec
 
@@ -68,8 +70,11 @@ class Viewed:
 
 @contextmanager
 def held_folder() -> Iterator[Path]:
-    """Make a private folder, and end the holder that was started in it. Its path is short, as a socket's must be."""
-    with tempfile.TemporaryDirectory(prefix="vxt-") as named:
+    """Make a private folder, and end the holder that was started in it. Its path is short, as a socket's must be.
+
+    It is the home of the programs, too: what a developer's own shell does as it starts has no part in a test.
+    """
+    with tempfile.TemporaryDirectory(prefix="vxt-") as named, patch.dict(os.environ, HOME=named):
         folder = Path(named)
         try:
             yield folder

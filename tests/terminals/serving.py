@@ -33,7 +33,9 @@ class Process:
 
     def __init__(self, folder: Path, nats_url: str, redis_url: str) -> None:
         self.folder = folders.place(folder / "terminals")
-        self._env = os.environ | {"VOXBRIDGE_NATS_URL": nats_url, "VOXBRIDGE_REDIS_URL": redis_url, "VOXBRIDGE_DATA_DIR": str(folder)}
+        given = {"VOXBRIDGE_NATS_URL": nats_url, "VOXBRIDGE_REDIS_URL": redis_url, "VOXBRIDGE_DATA_DIR": str(folder)}
+        # What a developer's own shell does as it starts has no part in a test.
+        self._env = os.environ | given | {"HOME": str(folder)}
         self._running: subprocess.Popen[bytes] | None = None
         self.kills = 0
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.terminals.model import Definition, Offer, Phase, Reason
+from voxbridge.shared.terminals.model import Definition, Offer, Phase, Reason, Submit
 
 LIMIT: Final = 64
 """Definitions that may be added."""
@@ -24,7 +24,8 @@ VARIABLES: Final = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_
 """Variables that every terminal is given. Keys and tokens reach a program only by the row that names them."""
 
 BUILT_IN: Final = (
-    Definition(id="bash", title="Bash", kind="shell", command=("bash",), integration="bash", get="apt install bash", built_in=True),
+    Definition(id="bash", title="Bash", kind="shell", command=("bash",), integration="bash", get="apt install bash", built_in=True,
+               submit=Submit(proof_ms=5_000)),  # its mark comes for certain, unless the line is not whole yet
     Definition(id="zsh", title="Zsh", kind="shell", command=("zsh", "-i"), get="apt install zsh", built_in=True),
     Definition(id="fish", title="Fish", kind="shell", command=("fish", "-i"), get="apt install fish", built_in=True),
     Definition(id="sh", title="Shell", kind="shell", command=("sh", "-i"), get="apt install dash", built_in=True),
