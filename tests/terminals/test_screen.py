@@ -52,6 +52,20 @@ def test_a_keyframe_makes_the_screen_again_wherever_output_is_cut(session: bytes
     whole.close()
 
 
+def test_marks_of_prompts_move_nothing_wherever_they_are_cut() -> None:
+    """The library would begin a new line at one, which the emulators of viewers do not."""
+    marked = b"a password: \x1b]133;D;0\x07\x1b]133;A\x1b\\$ \x1b]133;B\x07ls\r\n\x1b]133;C\x07\x1b]1337;x\x07end\x1b]13"
+    for cut in range(len(marked) + 1):
+        screen = made()
+        screen.feed(marked[:cut])
+        again = made()
+        again.feed(screen.keyframe(scrollback=True))
+        for one in (screen, again):
+            one.feed(marked[cut:])
+            assert [row.rstrip() for row in one.lines()[:2]] == ["a password: $ ls", "end"], cut
+            one.close()
+
+
 def test_queries_are_answered_within_a_bound(screen: Screen) -> None:
     assert screen.feed(b"\x1b[6n") == b"\x1b[1;1R"
     assert screen.feed(b"\x1b[c").startswith(b"\x1b[?")

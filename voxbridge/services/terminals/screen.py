@@ -39,6 +39,12 @@ _PALETTE: Final = re.compile("\x1b\\]4;[^\x1b]*\x1b\\\\")
 """The colours that the library writes before styled text, though nobody changed them."""
 
 
+_PROMPT: Final = b"\x1b]133;"
+_UNKNOWN: Final = b"\x1b]1330;"
+"""Marks of prompts (OSC 133), and an OSC that nobody knows. The library begins a new line at a mark and clears prompts as it is resized,
+which the emulators of viewers do not: it is not told of them."""
+
+
 class Screen:
     """A screen. `told` gets each OSC sequence that the emulator does not know: its bytes, without introducer and terminator."""
 
@@ -46,6 +52,9 @@ class Screen:
         self._terminal: Any = _Terminal(columns, rows, SCROLLBACK)
         self._told = told
         self._replies = bytearray()
+        self._held = b""
+        """The beginning of what may become a mark of a prompt."""
+
         for option, limit in (
             (lib.GHOSTTY_TERMINAL_OPT_CONTINUATION_MAX_BYTES, UNFINISHED_LIMIT),
             (lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, SCROLLBACK_BYTES),
@@ -56,7 +65,9 @@ class Screen:
 
     def feed(self, data: bytes) -> bytes:
         """Take output; return what the emulator answers to the program's queries."""
-        self._terminal.feed(data)
+        data = self._held + data
+        self._held = data[len(data) - _begun(data) :]
+        self._terminal.feed(data[: len(data) - len(self._held)].replace(_PROMPT, _UNKNOWN))
         replies = bytes(self._replies[:REPLY_LIMIT])
         self._replies.clear()
         return replies
@@ -80,7 +91,7 @@ class Screen:
     @property
     def whole(self) -> bool:
         """Tell whether no escape sequence is under way."""
-        return bool(self._terminal.get("vt_ground", "bool"))
+        return not self._held and self._ground
 
     @property
     def title(self) -> str:
@@ -121,21 +132,28 @@ class Screen:
     def keyframe(self, *, scrollback: bool) -> bytes:
         """Return bytes that make this screen, its modes and its cursor in an emulator that was reset; with the lines above it, and the
         screen behind an alternate one, or without."""
+        return b"\x1bc" + self._made_again(scrollback=scrollback) + self._held
+
+    def _made_again(self, *, scrollback: bool) -> bytes:
         if not scrollback:
-            return b"\x1bc" + _switched(self._formatted()) + self._unfinished()
+            return _switched(self._formatted()) + self._unfinished()
         if not self._terminal.get("active_screen", "int"):
-            return b"\x1bc" + self._above() + self._formatted() + self._unfinished()
+            return self._above() + self._formatted() + self._unfinished()
         # Mode 47 shows the other screen and clears nothing, but the cursor goes along: that of the screen behind is the one that was saved,
         # and this one's is made again.
         shown, unfinished = self._formatted(), self._unfinished()
         self._terminal.feed(b"\x18\x1b[?47l\x1b8")
         behind = self._above() + _ALTERNATE.sub(b"", self._formatted())
         self._terminal.feed(b"\x1b[?47h" + _ALTERNATE.sub(b"", shown) + unfinished)
-        return b"\x1bc" + behind + _switched(shown) + unfinished
+        return behind + _switched(shown) + unfinished
+
+    @property
+    def _ground(self) -> bool:
+        return bool(self._terminal.get("vt_ground", "bool"))
 
     def _unfinished(self) -> bytes:
         """Return the sequence that is under way, if any: what follows a keyframe goes on in it."""
-        if self.whole:
+        if self._ground:
             return b""
         terminal = self._terminal._t[0]
         try:
@@ -206,6 +224,11 @@ def _switched(keyframe: bytes) -> bytes:
         if (switch := b"\x1b[?" + mode + b"h") in keyframe:
             return switch + _ALTERNATE.sub(b"", keyframe)
     return keyframe
+
+
+def _begun(data: bytes) -> int:
+    """Return how many bytes at the end may be the beginning of a mark."""
+    return next((size for size in range(len(_PROMPT) - 1, 0, -1) if data.endswith(_PROMPT[:size])), 0)
 
 
 def _filled(call: Callable[[Any, int, Any], int]) -> bytes:
