@@ -10,7 +10,7 @@ import * as esbuild from "esbuild";
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const BANNER = "/*! Voxbridge, Apache-2.0 */";
 
-/** `import text from "inline:./worklet.ts"`: the bundled, minified text of a script that runs in another thread. @type {esbuild.Plugin} */
+/** `import text from "inline:./worklet.ts"`: the bundled, minified text of a script for another thread, or of styles that one room alone needs. @type {esbuild.Plugin} */
 export const inline = {
   name: "inline",
   setup(build) {

@@ -8,13 +8,16 @@ const KB = 1000;
 const index = await readFile(resolve(ROOT, "studio/dist/index.html"), "utf8").catch(() => "");
 const isEarly = (/** @type {string} */ name) => name.endsWith(".js") && index.includes(name);
 const isLate = (/** @type {string} */ name) => name.endsWith(".js") && !index.includes(name);
+/** xterm.js, which an open terminal loads. */
+const isTerminal = (/** @type {string} */ name) => name.startsWith("terminal-");
 /** @type {[what: string, folder: string, chosen: RegExp | ((name: string) => boolean), limit: number][]} */
 const GATES = [
   ["client.js", "client/dist", /^client\.js$/, 18 * KB],
   ["react.js", "client/dist", /^react\.js$/, 18 * KB],
   ["page.js", "client/dist", /^page\.js$/, 4 * KB],
   ["Studio, at first", "studio/dist/assets", isEarly, 120 * KB],
-  ["Studio, later", "studio/dist/assets", isLate, 52 * KB],
+  ["Studio, later", "studio/dist/assets", (name) => isLate(name) && !isTerminal(name), 60 * KB],
+  ["Studio, terminals", "studio/dist/assets", (name) => isLate(name) && isTerminal(name), 95 * KB],
   ["Studio, styles", "studio/dist/assets", /\.css$/, 12 * KB],
 ];
 

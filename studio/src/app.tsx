@@ -18,6 +18,7 @@ import { STATE_WORDS } from "./words";
 // Rooms that are not the first thing that anybody opens.
 const AgentsRoom = lazy(() => import("./agents/room").then(({ AgentsRoom: room }) => ({ default: room })));
 const AwarenessRoom = lazy(() => import("./awareness/room").then(({ AwarenessRoom: room }) => ({ default: room })));
+const BridgeRoom = lazy(() => import("./bridge/room").then(({ BridgeRoom: room }) => ({ default: room })));
 const KeysRoom = lazy(() => import("./keys/room").then(({ KeysRoom: room }) => ({ default: room })));
 const SessionList = lazy(() => import("./sessions/list").then(({ SessionList: list }) => ({ default: list })));
 const SessionRoom = lazy(() => import("./sessions/room").then(({ SessionRoom: room }) => ({ default: room })));
@@ -106,6 +107,7 @@ export function App(): ReactElement {
             {room === "agents" && <AgentsRoom />}
             {room === "tools" && <ToolsRoom call={call} name={id ?? ""} run={decoded(part)} />}
             {room === "awareness" && <AwarenessRoom />}
+            {room === "bridge" && <BridgeRoom />}
             {room === "keys" && <KeysRoom />}
           </Suspense>
           {title === "Talk" && <TalkRoom call={call} />}

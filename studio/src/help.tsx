@@ -1,6 +1,7 @@
 /** The keys of every room, in one dialog. */
 import type { ReactElement, RefObject } from "react";
 import { KEYS } from "./talk/keys";
+import { BRIDGE_KEYS } from "./bridge/keys";
 import { TIMELINE_KEYS } from "./sessions/timeline-keys";
 
 function Keys({ title, keys }: { title: string; keys: [key: string, meaning: string][] }): ReactElement {
@@ -25,6 +26,7 @@ export function Help({ dialog, onTour }: { dialog: RefObject<HTMLDialogElement |
       <h2 id="help-title">Keyboard</h2>
       <Keys title="Talk" keys={KEYS} />
       <Keys title="A session's timeline" keys={TIMELINE_KEYS} />
+      <Keys title="The Bridge" keys={BRIDGE_KEYS} />
       <form method="dialog" className="help-end">
         <button type="submit" className="button" onClick={onTour}>Show me around</button>
         <button type="submit" className="button">Close</button>

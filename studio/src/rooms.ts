@@ -4,6 +4,7 @@ import type { Routes } from "voxbridge/page";
 export const ROOMS: readonly [path: string, name: string][] = [
   ["tools", "Tools"],
   ["agents", "Agents"],
+  ["bridge", "Bridge"],
   ["sessions", "Sessions"],
   ["awareness", "Awareness"],
   ["keys", "Keys"],

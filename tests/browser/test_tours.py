@@ -21,7 +21,7 @@ from voxbridge.shared.tours import library
 pytestmark = pytest.mark.timeout(900)
 
 TOURS: Final = library.load(Path(__file__).parents[2] / "tours")
-ROOMS: Final = ("talk", "tools", "agents", "awareness", "keys")
+ROOMS: Final = ("talk", "tools", "agents", "bridge", "awareness", "keys")
 """Rooms that show every target of their tour without a call having been made."""
 
 SAID_MS: Final = 60_000

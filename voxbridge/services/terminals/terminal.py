@@ -281,7 +281,7 @@ class Terminal:
             title=self.screen.title, directory=self.screen.directory or meta.directory, state=state, columns=meta.columns, rows=meta.rows,
             seen=meta.seen, needs_you=state.phase == "blocked", stale=self.stale, active=active, run=meta.run, pid=meta.pid,
             exit_code=meta.code, ended=meta.ended, resumable=meta.resumable, isolation=isolation, left=meta.left, held_by=self.held_by,
-            offset=self.ring.count, started=meta.started,
+            held_connection=self.held_connection, offset=self.ring.count, started=meta.started,
         )  # fmt: skip
 
     def tell(self) -> None:

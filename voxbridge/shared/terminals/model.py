@@ -139,6 +139,9 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     held_by: str = ""
     """Person who types now, and whose keys alone are taken; empty where nobody is."""
 
+    held_connection: str = ""
+    """Connection whose keys these are: a person may look from several windows."""
+
     offset: int = 0
     """Bytes that its program has written since it started."""
 

@@ -36,6 +36,7 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
     @router.api_route("/", methods=["GET", "HEAD"])
     @router.api_route("/agents", methods=["GET", "HEAD"])
     @router.api_route("/awareness", methods=["GET", "HEAD"])
+    @router.api_route("/bridge", methods=["GET", "HEAD"])
     @router.api_route("/keys", methods=["GET", "HEAD"])
     @router.api_route("/tools", methods=["GET", "HEAD"])
     @router.api_route("/tools/{name}", methods=["GET", "HEAD"])
@@ -121,8 +122,9 @@ def _shape(schema: dict[str, Any]) -> str:
 def missing(path: str) -> Response:
     """Return the 404 page."""
     places = (
-        "There are <a href=/>Talk</a>, <a href=/tools>Tools</a>, <a href=/agents>Agents</a>, <a href=/sessions>Sessions</a>, "
-        "<a href=/awareness>Awareness</a> and <a href=/keys>Keys</a>, and the <a href=/docs>REST interface</a>."
+        "There are <a href=/>Talk</a>, <a href=/tools>Tools</a>, <a href=/agents>Agents</a>, <a href=/bridge>Bridge</a>, "
+        "<a href=/sessions>Sessions</a>, <a href=/awareness>Awareness</a> and <a href=/keys>Keys</a>, "
+        "and the <a href=/docs>REST interface</a>."
     )
     body = f"<h1>There is no such page</h1><p>Nothing is at <code>{html.escape(path)}</code>. {places}</p>"
     return HTMLResponse(_page("Voxbridge", body), status_code=404)

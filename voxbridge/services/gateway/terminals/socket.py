@@ -215,7 +215,7 @@ class TerminalSocket:
         found = await ask(self._nc, LOCAL_HOST, asked.ListTerminals(by=self._ticket.by))
         seen = [card for card in found.terminals if self._sees(card)]
         self._known = {card.id: card for card in seen}
-        self._send({"type": "cards", "cards": seen, "isolation": found.isolation, "role": self._ticket.role})
+        self._send({"type": "cards", "cards": seen, "isolation": found.isolation, "role": self._ticket.role, "connection": self._name})
 
     async def _do(self, order: Order) -> None:
         try:
