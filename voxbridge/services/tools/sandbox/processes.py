@@ -253,6 +253,7 @@ class Zygote:
         self._told.put_nowait((b"", 0, 0, -1))
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
+            self._process.wait()  # it is gone at once, and nobody else asks how it ended
         for process in list(self._living.values()):
             process.kill()
 
