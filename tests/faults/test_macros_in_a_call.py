@@ -36,16 +36,24 @@ class Person:
     async def starts(self, name: str, trigger: str) -> None:
         """Say the trigger of a macro until it starts it: the call learns of a macro a moment after the one who saved it."""
         async with asyncio.timeout(BOUND_S):
-            while await self.answered(trigger) != f"Started {name}.":
+            while f"Started {name}." not in await self.answers(trigger):  # a question of the macro may follow in the same turn
                 pass
 
     async def answered(self, text: str) -> str:
-        """Say something, and return what the agent has said when it has said it to the end."""
+        """Say something, and return what the agent has said last when it has said it to the end."""
+        return (await self.answers(text))[-1]
+
+    async def answers(self, text: str) -> list[str]:
+        """Say something, and return what the agent has said in that turn."""
         self._turns += 1
+        before = len(self._heard())
         await self.socket.say(text)
         await self.socket.until("turn_complete", turn=self._turns)
-        heard = [one["text"] for one in self.socket.told if one["type"] == "transcript" and one["role"] == "assistant" and one.get("final")]
-        return str(heard[-1])
+        return self._heard()[before:]
+
+    def _heard(self) -> list[str]:
+        told = self.socket.told
+        return [str(one["text"]) for one in told if one["type"] == "transcript" and one["role"] == "assistant" and one.get("final")]
 
     async def orders(self, words: str) -> None:
         """Say an order to a macro until no model is asked about it: until the call has learned of the macro."""
