@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +133,24 @@ def test_plain_orders_steer(words: str, step: str | None) -> None:
 )
 def test_plain_orders_start(words: str, page: str | None) -> None:
     assert orders.started(words) == page
+
+
+RACE = """
+import sys, threading
+from pathlib import Path
+sys.setswitchinterval(1e-6)
+from voxbridge.shared.tours import library
+gate = threading.Barrier(8)
+def read():
+    gate.wait()
+    assert library.load(Path(sys.argv[1]))
+threads = [threading.Thread(target=read) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_threads_that_read_tours_for_the_first_time_crash_nothing() -> None:
+    """msgspec 0.22 crashes where two threads describe a type to it at the same time: one of six fresh processes did."""
+    for _ in range(6):
+        subprocess.run([sys.executable, "-c", RACE, str(ROOT / "tours")], check=True, timeout=60)

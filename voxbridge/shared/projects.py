@@ -36,6 +36,10 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: int = 0
 
 
+_decoder: Final = msgspec.json.Decoder(Project)
+"""Made once, before there are threads: two that describe a type to msgspec at the same time crash the process."""
+
+
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A project and its folder."""
 
@@ -126,7 +130,7 @@ def _read(workspace: Workspace, folder: Place) -> Project | None:
     except VoxbridgeError as error:
         return None if error.code in (Code.NOT_FOUND, Code.PERMISSION_DENIED) else Project(name=folder.parts[-1])
     try:
-        project = msgspec.json.decode(content, type=Project)
+        project = _decoder.decode(content)
         folder_name(project.name)
     except (msgspec.MsgspecError, UnicodeDecodeError, VoxbridgeError):
         return Project(name=folder.parts[-1])

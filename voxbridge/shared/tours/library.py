@@ -51,6 +51,10 @@ class Tour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     steps: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=STEPS_LIMIT)]
 
 
+_decoder: Final = msgspec.json.Decoder(Tour)
+"""Made once, before there are threads: two that describe a type to msgspec at the same time crash the process."""
+
+
 def load(folder: Path) -> dict[str, Tour]:
     """Return the tours of a folder by their pages; none where there is no such folder. Blocks.
 
@@ -97,7 +101,7 @@ def _read(path: Path) -> Tour:
     if len(text) > FILE_LIMIT:
         raise _refused(path, f"it is longer than {FILE_LIMIT} bytes", limit=FILE_LIMIT)
     try:
-        return msgspec.json.decode(text, type=Tour)
+        return _decoder.decode(text)
     except msgspec.MsgspecError as error:
         raise _refused(path, str(error)) from error
 
