@@ -39,6 +39,9 @@ from voxbridge.shared.knowledge import ANSWERS
 from voxbridge.shared.log import streams
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.terminals import live
+from voxbridge.shared.terminals.model import LOCAL_HOST
+from voxbridge.shared.terminals.questions import question_subject
 
 SERVICES = tuple(name for name in RIGHTS if name != RECORDINGS)
 ADMINISTRATION = (
@@ -435,3 +438,22 @@ async def test_what_is_known_of_screens_is_written_by_two_read_by_three_and_eras
         assert {name for name, client in clients.items() if await published(client, request)} - {"awareness"} == allowed - {"awareness"}
     assert not await published(clients["awareness"], f"vx.s.{new_session_id()}.ev.awareness.c.main")
     assert not await published(clients["awareness"], "$JS.API.STREAM.MSG.DELETE.EV")
+
+
+async def test_terminals_are_asked_by_two_and_typed_into_by_one(sign_in: SignIn) -> None:
+    clients = {name: await sign_in(name) for name in ("gateway", "voice", "tools", "knowledge", "awareness", "terminals")}
+    for request, allowed in (
+        (question_subject(LOCAL_HOST, "list"), {"gateway", "tools"}),
+        (question_subject(LOCAL_HOST, "send"), {"gateway", "tools"}),
+        (question_subject(LOCAL_HOST, "close"), {"gateway", "tools"}),
+        (question_subject(LOCAL_HOST, "hold"), {"gateway"}),
+        (question_subject(LOCAL_HOST, "attach"), {"gateway"}),
+        (question_subject(LOCAL_HOST, "define"), {"gateway"}),
+        (live.typed_subject(LOCAL_HOST, "any"), {"gateway"}),
+        (live.output_subject(LOCAL_HOST, "any"), set()),
+        (live.card_subject(LOCAL_HOST, "any"), set()),
+    ):
+        assert {name for name, client in clients.items() if await published(client, request)} - {"terminals"} == allowed, request
+    for writer in ("gateway", "voice", "tools"):
+        assert not await published(clients["terminals"], f"vx.s.{new_session_id()}.ev.{writer}.c.main")
+    assert not await published(clients["terminals"], "$JS.API.STREAM.MSG.DELETE.EV")

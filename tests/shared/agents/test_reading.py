@@ -457,7 +457,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused_in_words(tmp_path_factory: 
 def test_the_shipped_agents_are_right_and_the_local_ones_need_no_key() -> None:
     roster = load(ROOT / "agents")
     assert {agent.name for agent in roster.agents} == {
-        *("advisor", "assistant", "closer", "host", "librarian", "researcher", "teller", "triage")
+        *("advisor", "assistant", "closer", "host", "librarian", "officer", "researcher", "teller", "triage")
     }
     team = roster.team("local-team").agents
     assert [agent.name for agent in team] == ["host", "teller"]

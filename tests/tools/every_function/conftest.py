@@ -9,21 +9,28 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import psutil
 import pytest
 
+from tests.eventually import eventually
 from tests.gateway.conftest import Serve, serve
 from tests.knowledge.serving import serving as knowledge
 from tests.shared.test_fetch import serving
+from tests.terminals.serving import process
 from tests.tools.conftest import Executors
 from tests.tools.every_function.agents import answered
 from tests.tools.every_function.doors import MARKS, Doors, open_doors
 from voxbridge.services.tools.packs.device import sensors
 from voxbridge.shared.config import Config
+from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.log.reader import Log
+from voxbridge.shared.terminals import client as terminals
+from voxbridge.shared.terminals.model import LOCAL_HOST, Definition, Submit
+from voxbridge.shared.terminals.questions import Define
 
 __all__ = ["serve"]
 
@@ -82,7 +89,8 @@ async def doors(
     gateway = await serve(config.nats_url, config.redis_url)
     # The connections that many requests at once take from the gateway's pool stay there.
     await asyncio.gather(*(gateway.gateway.store.gateway_alive(str(number)) for number in range(32)))
-    with nothing_left(tmp_path):
+    with process(config.nats_url, config.redis_url), nothing_left(tmp_path):
+        await eventually(partial(_defined, log))
         async with serving(_site) as site, knowledge(replace(config, knowledge_dir=str(tmp_path / "graphs"))):
             running = Executors(config).running(
                 "built-in",
@@ -94,6 +102,16 @@ async def doors(
             async with running, answered(log), open_doors(log, gateway, workspace) as opened:
                 opened.values["{server}"] = f"http://localhost:{site.port}"
                 yield opened
+
+
+async def _defined(log: Log) -> bool:
+    """Tell the terminals service of a program that stands for a coding agent; False while it does not answer."""
+    definition = Definition(id="mine", title="Mine", kind="agent", command=("cat",), submit=Submit(gap_ms=0))
+    try:
+        await terminals.ask(log.nc, LOCAL_HOST, Define(by="tester", definition=definition))
+    except VoxbridgeError:
+        return False
+    return True
 
 
 @contextmanager

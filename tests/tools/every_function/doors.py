@@ -26,6 +26,8 @@ from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log.feed import Feed
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.secrets.access_tokens import LOCAL
+from voxbridge.shared.step.effects import Tasks
 
 Door = Literal["model", "rest", "macro"]
 Scope = Literal["once", "arguments", "function"]
@@ -34,6 +36,9 @@ MARKS: Final[Mapping[Door, str]] = {"model": "qualo", "rest": "vireo", "macro": 
 
 AT_ONCE: Final[Mapping[Door, int]] = {"model": 24, "rest": 16, "macro": 12}
 """Calls that wait for an answer at a time; a session has 32 at most, an account 32, and 64 wait for a child process."""
+
+OWNED: Final = frozenset(load(("voxbridge.services.tools.packs.terminals.functions",), timeout_s=30))
+"""Functions that only the installation's own account may call."""
 
 Answer = tools.ToolCompleted | tools.ToolFailed | tools.ToolInterrupted
 End = tools.TaskCompleted | tools.TaskFailed | tools.TaskCancelled | tools.TaskInterrupted
@@ -68,6 +73,7 @@ class Conversation:
         self._feed = Feed(log, sid, self._hear, writer="tools")
         self._answers: dict[str, asyncio.Future[Any]] = {}
         self._numbers = count(1)
+        self._approving = Tasks[None]("approvals of steps")
         self.turns = asyncio.Semaphore(6)
 
     async def start(self) -> None:
@@ -76,6 +82,7 @@ class Conversation:
 
     async def stop(self) -> None:
         await self._feed.stop()
+        self._approving.cancel_background()
 
     async def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Answer]:
         """Call a function; return the call's id and its answer, which may be a question that nobody has answered yet."""
@@ -83,6 +90,7 @@ class Conversation:
         called = ToolCalled(
             call_id=call_id, name=name, arguments=arguments, kind="server", turn=1, deadline_ms=30_000, account=self.account
         )
+        self._waited(call_id)
         await self._voice.append(called, ts=SystemClock().now_us(), cause=None)
         return call_id, await self._heard(call_id)
 
@@ -101,9 +109,12 @@ class Conversation:
 
     async def approve(self, call_id: str, approval_id: str, *, scope: Scope = "once") -> dict[str, Any] | Failure:
         """Click yes to the question of a call, and return its end."""
+        await self._click(approval_id, scope)
+        return _ended(await self._heard(f"task-{call_id}"))
+
+    async def _click(self, approval_id: str, scope: Scope = "once") -> None:
         click = ApprovalClicked(approval_id=approval_id, answer="approved", scope=scope)
         await self._clicks.append(click, ts=SystemClock().now_us(), cause=None)
-        return _ended(await self._heard(f"task-{call_id}"))
 
     def told(self, call_or_task: str) -> bool:
         """Tell whether the end of a call or task was heard."""
@@ -122,6 +133,9 @@ class Conversation:
                 waited = self._waited(answer.call_id)
             case tools.TaskCompleted() | tools.TaskFailed() | tools.TaskCancelled() | tools.TaskInterrupted() as end:
                 waited = self._waited(end.task_id)
+            case tools.ApprovalRequested() as asks if asks.call_id not in self._answers:  # a step of a macro asks
+                self._approving.background(self._click(asks.approval_id))
+                return
             case _:
                 return
         if not waited.done():
@@ -180,7 +194,7 @@ class Doors:
             await (await self.conversation(f"{name}-{door}")).ask("cancel_task", {"task": task})
 
     async def _begun(self, subject: str) -> Conversation:
-        made = Conversation(self._log, subject)
+        made = Conversation(self._log, LOCAL if subject.rpartition("-")[0] in OWNED else subject)
         await made.start()
         self._stack.push_async_callback(made.stop)
         return made

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # avoids these imports when a pack is loaded
     from voxbridge.shared.fetch import Fetcher
     from voxbridge.shared.knowledge import Asks
     from voxbridge.shared.store.store import Store
+    from voxbridge.shared.terminals.client import Asks as AsksTerminals
     from voxbridge.shared.workspace import Workspace
 
 
@@ -88,6 +89,9 @@ class Context:
 
     knowledge: Asks
     """Ask the knowledge service."""
+
+    terminals: AsksTerminals
+    """Ask the terminals service of this host."""
 
     children: ChildSessions
     """Ask agents that work in sessions of their own."""

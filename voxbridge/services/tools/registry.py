@@ -41,6 +41,7 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.agents.functions",
     "voxbridge.services.tools.packs.projects.functions",
     "voxbridge.services.tools.packs.tours.functions",
+    "voxbridge.services.tools.packs.terminals.functions",
     "voxbridge.services.tools.packs.utilities.functions.documents",
     "voxbridge.services.tools.packs.utilities.functions.encoded",
     "voxbridge.services.tools.packs.utilities.functions.files",

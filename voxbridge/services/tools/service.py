@@ -64,6 +64,8 @@ from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks, Timers
 from voxbridge.shared.step.journal import LogInput
 from voxbridge.shared.store.store import Store
+from voxbridge.shared.terminals import client as terminals
+from voxbridge.shared.terminals.model import LOCAL_HOST
 from voxbridge.shared.workspace import Workspace
 
 LIVE: Final = (
@@ -302,6 +304,7 @@ class ToolService(Service):
             in_child=self._effects.in_child,
             fetcher=self._fetcher,
             knowledge=asking(self._nc),
+            terminals=terminals.asking(self._nc, LOCAL_HOST),
             children=self._children_asked,
             tools=self._tools,
             keep=self._keep,

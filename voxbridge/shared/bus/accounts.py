@@ -31,6 +31,9 @@ KNOWLEDGE: Final = "vx.svc.knowledge"
 KNOWLEDGE_FOR_TOOLS: Final = ("graphs", "search", "analytics", "ingest")
 """Questions to the knowledge service that functions may ask; the administrator alone removes a graph, or has its index made again."""
 
+TERMINALS_FOR_TOOLS: Final = ("list", "definitions", "start", "close", "activate", "see", "read", "send", "key", "wait")
+"""Questions to the terminals service that functions may ask. The keys of people come from the gateway alone."""
+
 AWARENESS: Final = "vx.svc.awareness"
 WRITERS: Final = ("gateway", "voice", "tools")
 """Services that write events into the logs of sessions and accounts, and read these."""
@@ -168,7 +171,14 @@ EXPORTS: Final[tuple[Export, ...]] = (
     *_asked("awareness", ("gateway",), awareness_subject("view")),
     *_asked("knowledge", ("tools",), *(knowledge_subject(verb) for verb in KNOWLEDGE_FOR_TOOLS)),
     # Terminals: each question by its name, keys from the gateway alone, output and cards to it alone.
-    *_asked("terminals", ("gateway",), *(questions.question_subject(LOCAL_HOST, one.verb) for one in questions.QUESTIONS)),
+    *(
+        Export(
+            "terminals",
+            questions.question_subject(LOCAL_HOST, one.verb),
+            ("gateway", "tools") if one.verb in TERMINALS_FOR_TOOLS else ("gateway",),
+        )
+        for one in questions.QUESTIONS
+    ),
     *_heard("gateway", ("terminals",), live.typed_subject(LOCAL_HOST, "*")),
     *_heard("terminals", ("gateway",), live.output_subject(LOCAL_HOST, "*"), live.card_subject(LOCAL_HOST, "*")),
     *(export for name in _COUNTED for export in _asked(name, ("gateway",), f"vx.svc.{name}.figures", many=True)),

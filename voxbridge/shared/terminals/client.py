@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from nats.aio.client import Client
@@ -13,6 +13,22 @@ from voxbridge.shared.terminals.questions import Question, question_subject
 
 _A = TypeVar("_A", bound=msgspec.Struct)
 _encoder: Final = msgspec.json.Encoder()
+
+
+class Asks(Protocol):
+    """A way to ask the service of a host."""
+
+    async def __call__(self, question: Question[_A]) -> _A:
+        """Return the answer. Raises as `ask` does."""
+
+
+def asking(nc: Client, host: str) -> Asks:
+    """Return a way to ask over a connection."""
+
+    async def asks(question: Question[_A]) -> _A:
+        return await ask(nc, host, question)
+
+    return asks
 
 
 async def ask(nc: Client, host: str, question: Question[_A]) -> _A:

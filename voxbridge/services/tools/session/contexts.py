@@ -26,6 +26,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.fetch import Fetcher
 from voxbridge.shared.knowledge import Asks
 from voxbridge.shared.store.store import Store
+from voxbridge.shared.terminals.client import Asks as AsksTerminals
 from voxbridge.shared.workspace import Workspace
 
 
@@ -41,6 +42,7 @@ class Facilities:
     in_child: InChild
     fetcher: Fetcher
     knowledge: Asks
+    terminals: AsksTerminals
     children: ChildSessions
     tools: Mapping[str, Tool]
     keep: Callable[[str, events.Event], Awaitable[None]]
@@ -120,6 +122,7 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         in_child=facilities.in_child,
         fetcher=facilities.fetcher,
         knowledge=facilities.knowledge,
+        terminals=facilities.terminals,
         children=facilities.children,
         catalogue=lambda: [tool.card() for tool in facilities.tools.values()],
         tasks=tasks,

@@ -1,0 +1,71 @@
+"""The officer in the browser, offline: a person speaks, and a real shell gets the keystrokes. Effects are counted on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenStudio
+from tests.browser.stage.product import Product
+from tests.browser.stage.speech import spoken
+from tests.browser.test_looks import look
+
+pytestmark = pytest.mark.timeout(600)
+ASKED_MS: Final = 90_000
+
+
+def ask(product: Product, method: str, path: str = "", **body: Any) -> Any:
+    answer = httpx.request(method, f"{product.url}/api/terminals{path}", json=body or None, timeout=60)
+    return answer.raise_for_status().json()
+
+
+def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_studio: OpenStudio, tmp_path: Path) -> None:
+    clips = {
+        "which": spoken(product.models, "Which terminals are there?"),
+        "yes": spoken(product.models, "Yes."),
+        "stop": spoken(product.models, "Stop the program."),
+        "read": spoken(product.models, "What does it say?"),
+    }
+    shell = ask(product, "POST", definition="bash", name="Build", directory=str(tmp_path))["id"]
+    assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
+    ask(product, "POST", f"/{shell}/activate")
+    studio = open_studio(clips=clips)
+    studio.page.get_by_role("button", name="Talk to").click()
+    studio.page.get_by_role("radio", name="Officer", exact=True).check()
+    studio.button("Done").click()
+    sid = studio.start()
+    studio.until_quiet()
+
+    studio.say("which")
+    assert "Build" in studio.until_said("assistant", "Build")
+    studio.until_quiet()
+
+    studio.type("Run touch notes in the build terminal")
+    card = studio.page.get_by_role("region", name="Waiting for you").get_by_role("article")
+    expect(card).to_contain_text("touch notes", timeout=ASKED_MS)
+    studio.until("(s) => s.conversation.some((e) => e.kind === 'said' && e.role === 'assistant' && /touch notes/.test(e.text))")
+    studio.until_quiet()
+    assert not (tmp_path / "notes").exists(), "nobody has said yes"
+    look(studio, "officer-asks")
+    studio.say("yes")
+    expect(card).to_have_count(0, timeout=ASKED_MS)
+    product.logged(sid, "task.completed", function="run_in_terminal")
+    assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
+    assert (tmp_path / "notes").exists()
+    studio.until_quiet()
+
+    ask(product, "POST", f"/{shell}/send", text="echo forty two; sleep 600")
+    assert ask(product, "POST", f"/{shell}/wait", until="text", text="forty two", timeout_s=20)["met"]
+    studio.say("read")
+    studio.until_said("assistant", "forty.two")
+    studio.until_quiet()
+    studio.say("stop")
+    studio.until_said("assistant", "pressed ctrl c")
+    assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
+    studio.until_quiet()
+    studio.end()
+    ask(product, "DELETE", f"/{shell}")

@@ -1,0 +1,94 @@
+"""The terminal that is meant by what was said of it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Final
+
+from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.terminals.model import Card
+
+CLOSE: Final = 0.75
+"""Likeness from which a name counts as misheard, where no other one comes near."""
+
+_PLACES: Final = {"first": 0, "left": 0, "second": 1, "right": -1, "third": 2, "fourth": 3, "last": -1}
+_SOUNDS: Final = (
+    ("ph", "f"),
+    ("ck", "k"),
+    ("x", "ks"),
+    ("c", "k"),
+    ("q", "k"),
+    ("z", "s"),
+    ("y", "i"),
+    ("aw", "au"),
+    ("ow", "ou"),
+    ("w", "u"),
+)
+_EMPTY: Final = re.compile(r"\b(?:the|terminal|window|pane|one|program|in|my)\b")
+
+
+def find(cards: Sequence[Card], said: str) -> Card:
+    """Return the terminal that is meant: by its id, its name, its program, its place, or a name that sounds alike; of nothing, the active
+    one. Raises `NOT_FOUND` with the names that there are, `CONFLICT` where it could be several."""
+    if not cards:
+        raise VoxbridgeError(Code.NOT_FOUND, "There is no terminal. Start one first.", field="terminal")
+    wanted = _plain(said)
+    if not wanted or wanted in ("active", "current", "this", "that"):
+        return _active(cards)
+    for names in (_names, _programs):
+        found = [card for card in cards if wanted in names(card)]
+        if found:
+            return _only(found, said)
+    if wanted in _PLACES and -len(cards) <= _PLACES[wanted] < len(cards):
+        return cards[_PLACES[wanted]]
+    found = [card for card in cards if any(wanted in name or name in wanted for name in _names(card))]
+    if found:
+        return _only(found, said)
+    near = sorted(((_likeness(card, wanted), card.id) for card in cards), reverse=True)
+    if near[0][0] >= CLOSE and (len(near) == 1 or near[1][0] < near[0][0] - 0.1):
+        return next(card for card in cards if card.id == near[0][1])
+    message = f"There is no terminal {said[:64]!r}. There {'is' if len(cards) == 1 else 'are'} {listed(cards)}."
+    raise VoxbridgeError(Code.NOT_FOUND, message, field="terminal")
+
+
+def listed(cards: Sequence[Card]) -> str:
+    """Return the names as they are told."""
+    names = [card.name for card in cards]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _active(cards: Sequence[Card]) -> Card:
+    active = [card for card in cards if card.active]
+    return active[0] if len(active) == 1 else _only(cards, "")
+
+
+def _only(found: Sequence[Card], said: str) -> Card:
+    if len(found) > 1:
+        which = f"{said[:64]!r} could be" if said else "Say which terminal is meant:"
+        raise VoxbridgeError(Code.CONFLICT, f"{which} {listed(found)}.", field="terminal")
+    return found[0]
+
+
+def _names(card: Card) -> tuple[str, ...]:
+    return (card.id, _plain(card.name))
+
+
+def _programs(card: Card) -> tuple[str, ...]:
+    return (card.definition, card.kind)
+
+
+def _likeness(card: Card, wanted: str) -> float:
+    return max(SequenceMatcher(None, _sound(name), _sound(wanted)).ratio() for name in (*_names(card), card.definition))
+
+
+def _sound(name: str) -> str:
+    """Return a name about as it sounds: a recogniser writes Codex as codecs."""
+    for letters, sound in _SOUNDS:
+        name = name.replace(letters, sound)
+    return re.sub(r"(.)\1", r"\1", name)
+
+
+def _plain(said: str) -> str:
+    return " ".join(_EMPTY.sub(" ", said.casefold().replace("'s", "")).split()) or ""
