@@ -110,7 +110,10 @@ class Captain:
 
     async def approved(self, name: str, /, **arguments: Any) -> dict[str, Any] | Failure:
         """Call a function that asks first, say yes, and return what became of it."""
-        asks = await self._ask.answer(name, **arguments)
+        return await self.clicked(await self._ask.answer(name, **arguments))
+
+    async def clicked(self, asks: dict[str, Any]) -> dict[str, Any] | Failure:
+        """Say yes to a question that was asked, and return what became of it."""
         assert asks["status"] == "needs_approval", asks
         click = ApprovalClicked(approval_id=asks["approval_id"], answer="approved")
         await self._clicks.append(click, ts=self._caller.now(), cause=None)
@@ -183,6 +186,37 @@ async def test_an_agent_is_told_words_and_a_shell_is_not(ask: Asking, captain: C
     both = await captain.approved("run_in_terminal", terminal="bash", command="true\nfalse")
     assert isinstance(both, Failure)
     assert (both.code, both.field) == (Code.INVALID_ARGUMENT, "command")
+
+
+async def test_what_a_program_asks_is_answered_by_a_person_and_that_very_question(
+    ask: Asking, captain: Captain, connection: Client
+) -> None:
+    shell = (await ask.answer("start_terminal", program="bash", name="Build"))["terminal"]
+
+    async def asks(word: str) -> None:
+        await terminals.ask(
+            connection, LOCAL_HOST, asked.Send(by="tester", terminal=shell, text=f"read -rn1 -p '{word}? [y/N] ' x; echo; echo said $x")
+        )
+        wait = asked.Wait(by="tester", terminal=shell, until="blocked", timeout_s=20)
+        assert (await terminals.ask(connection, LOCAL_HOST, wait)).met
+
+    await asks("Overwrite")
+    done = await captain.approved("send_key", key="y")
+    assert isinstance(done, dict), done
+
+    async def shows(text: str) -> bool:
+        return text in (await ask.answer("read_terminal"))["text"]
+
+    await eventually(lambda: shows("said y"))
+    await asks("Delete")
+    question = await ask.answer("send_key", key="y")
+    assert "Delete? [y/N]" in question["spoken"]
+    assert (await ask.answer("send_key", key="n"))["spoken"] == "I pressed n in Build.", "no gives no permission"
+    await asks("Publish")
+    refused = await captain.clicked(question)
+    assert isinstance(refused, Failure)
+    assert refused.code == Code.CONFLICT
+    assert not await shows("said y\nsaid")
 
 
 async def test_only_the_account_of_the_installation_reaches_terminals(ask: Asking, caller: Caller) -> None:

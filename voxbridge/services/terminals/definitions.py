@@ -73,11 +73,11 @@ LAST_ROWS: Final = 24
 
 
 def look(manifest: str, rows: list[str]) -> tuple[Phase, Reason, str] | None:
-    """Return what the last rows of a screen show, and the row that shows it."""
+    """Return what the last rows of a screen show, and the last row that shows it: an answered question may stand above."""
     shown = "\n".join(rows[-LAST_ROWS:])
     for one in MANIFESTS.get(manifest, MANIFESTS[""]):
-        if (match := one.pattern.search(shown)) is not None:
-            return one.phase, one.reason, match.group().strip(" │┃|>❯╭╰─")
+        if found := [match.group() for match in one.pattern.finditer(shown)]:
+            return one.phase, one.reason, found[-1].strip(" │┃|>❯╭╰─")
     return None
 
 

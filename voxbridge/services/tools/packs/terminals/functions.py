@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
+from voxbridge.services.tools.core.inputs import Proposal
 from voxbridge.services.tools.packs.terminals import named
-from voxbridge.services.tools.registry import function
+from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.access_tokens import LOCAL
 from voxbridge.shared.terminals import questions as asked
@@ -27,6 +28,12 @@ SPOKEN: Final = 4
 
 SPOKEN_WORDS: Final = 40
 """Characters that are told of what one does."""
+
+SPOKEN_WORDS_ASKED: Final = 150
+"""Characters of a question that are told before it is answered."""
+
+REFUSALS: Final = ("escape", "ctrl-c", "n")
+"""Keys that give no permission, whatever is asked."""
 
 SPOKEN_LINES: Final = 3
 SPOKEN_CHARACTERS: Final = 220
@@ -210,14 +217,21 @@ async def run_in_terminal(
     return await _sent(ctx, card, command)
 
 
-@function(timeout_s=15, listed=False)
-async def send_key(key: Key, ctx: Context, terminal: Terminal = "", times: Annotated[int, Meta(ge=1, le=20)] = 1) -> dict[str, Any]:
+@function(timeout_s=15, listed=False, idempotent=False)
+async def send_key(
+    key: Key,
+    ctx: Context,
+    terminal: Terminal = "",
+    times: Annotated[int, Meta(ge=1, le=20)] = 1,
+    about: Annotated[str, Meta(max_length=300), Local(None)] = "",
+) -> dict[str, Any] | Proposal:
     """Press a key in a terminal: to stop a program, to choose, or to answer its question.
 
     Args:
         key: The key; ctrl-c stops a program.
         terminal: Name of the terminal; none: the active one.
         times: How often.
+        about: Question of the program that the key answers.
 
     Examples:
         press escape in codex
@@ -234,6 +248,14 @@ async def send_key(key: Key, ctx: Context, terminal: Terminal = "", times: Annot
         hit tab
     """
     card = named.find(await _cards(ctx), terminal)
+    if card.state.phase == "blocked" and key not in REFUSALS:
+        # Begun again only after a yes: this function is not idempotent, so a crash does not begin it again.
+        if ctx.attempt == 1:
+            question = f"{card.name} {_doing(card)[:SPOKEN_WORDS_ASKED]}. Shall I press {key}? Please say yes or no."
+            given = {"key": key, "terminal": card.id, "times": times, "about": card.state.words}
+            return Proposal(arguments=given, question=question)
+        if about != card.state.words:
+            raise VoxbridgeError(Code.CONFLICT, f"{card.name} asks something else by now, so nothing was pressed.", field="terminal")
     done = await ctx.terminals(asked.SendKey(by=_by(ctx), terminal=card.id, key=key, times=times))
     if done.outcome == "not_submitted":
         raise VoxbridgeError(Code.CONFLICT, f"The key was not pressed in {card.name}. {done.reason}", field="terminal")
