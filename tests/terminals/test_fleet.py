@@ -128,7 +128,8 @@ async def test_a_program_that_does_not_read_is_stale_and_refuses(here: Viewed) -
 
 async def test_a_signal_reaches_the_program_in_the_foreground(here: Viewed) -> None:
     bash = await here.start()
-    await here.send(bash, "sleep 1000")
+    await here.send(bash, "sh -c 'echo u''p; exec sleep 1000'")
+    await here.wait(bash, "text", "up")  # a command is proven before it is in the foreground
     await here.ask(asked.SendSignal(by=BY, terminal=bash, signal="INT"))
     await here.wait(bash, "idle")
     await here.send(bash, "exit 7")
