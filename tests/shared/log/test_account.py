@@ -78,7 +78,7 @@ async def test_an_accounts_events_are_written_in_order_under_a_fence_and_followe
         ("@local", "live"),
     ]
     assert await log.read(LOCAL, writer="tools") == heard
-    assert await log.position(LOCAL, "tools") == (heard[-1].seq, f"{heard[-1].id}.{first.mark}")
+    assert await log.position(LOCAL, "tools") == (heard[-1].seq, first.message_id(heard[-1].id))
     with pytest.raises(Conflict):
         await SessionWriter(log, LOCAL, "tools").append(note("by another process", 3), ts=AT, cause=None)
     await feed.stop()

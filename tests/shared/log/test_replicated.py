@@ -67,7 +67,7 @@ async def test_a_connection_goes_on_with_another_server_when_its_own_is_gone(own
         assert client.connected_url is not None
         assert client.connected_url.port != url.port
         second = await asyncio.wait_for(writer.append(SessionOwned(worker="a", term=2), ts=1, cause=None), BOUND_S)
-        assert await log.position(writer.sid, "voice") == (second, f"{writer.sid}.voice.1.{writer.mark}")
+        assert await log.position(writer.sid, "voice") == (second, writer.message_id(f"{writer.sid}.voice.1"))
         assert second > first
     finally:
         await close_nats(client)

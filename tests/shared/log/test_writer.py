@@ -18,6 +18,7 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from voxbridge.shared.events.gateway import TextReceived
+from voxbridge.shared.events.tools import NoteRemembered
 from voxbridge.shared.events.voice import SessionOwned, UserSaid
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.log import writer as writer_module
@@ -25,6 +26,13 @@ from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import EVENT_LIMIT, PENDING_BYTES, PENDING_LIMIT, End, Policy, SessionWriter
 
 FENCE = "Nats-Expected-Last-Subject-Sequence-Subject"
+
+
+LOCAL = subjects.account_log("local")
+
+
+def note(number: int) -> NoteRemembered:
+    return NoteRemembered(note_id=f"n{number}", account="local", text=f"note {number}")
 
 
 def said(turn: int = 1, text: str = "hello") -> UserSaid:
@@ -46,10 +54,32 @@ async def test_an_append_whose_acknowledgement_was_lost_is_stored_once_and_goes_
     sid = new_session_id()
     writer = SessionWriter(log, sid, "voice", fenced=fenced)
     before = await writer.append(SessionOwned(worker="w", term=1), ts=0, cause=None)
-    stored = await put_by_hand(log, sid, said(), f"{sid}.voice.1.{writer.mark}", before if fenced else None)
+    stored = await put_by_hand(log, sid, said(), writer.message_id(f"{sid}.voice.1"), before if fenced else None)
     assert await writer.append(said(), ts=1, cause=None) == stored
     after = await writer.append(said(2), ts=2, cause=None)
     assert [r.seq for r in await log.read(sid)] == [before, stored, after]
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+@pytest.mark.parametrize("account", [False, True], ids=["session", "account"])
+async def test_a_rival_that_uses_up_the_next_forty_ids_delays_nothing_and_loses_nothing(log: Log, account: bool, fenced: bool) -> None:
+    sid = LOCAL if account else new_session_id()
+    end = End(0, (await log.position(sid, "tools"))[0])
+    writer = SessionWriter(log, sid, "tools", stem=new_session_id(), fenced=fenced, end=end)
+    stem = writer.submit(note(0), ts=0, cause=None).rpartition(".")[0]
+    await writer.flushed()
+    reserved = [await put_by_hand(log, sid, TextReceived(text="mine"), writer.message_id(f"{stem}.{n}"), None) for n in range(1, 41)]
+    seqs = [await writer.append(note(n), ts=n, cause=None) for n in range(1, 42)]
+    assert sorted({*seqs, *reserved}) == sorted([*seqs, *reserved])
+    own = [one async for one in log.read_all(sid, writer="tools", after=reserved[0])]
+    assert [(one.seq, one.event) for one in own] == [(seq, note(n)) for n, seq in enumerate(seqs, start=1)]
+
+
+def test_nobody_who_reads_the_ids_of_a_writer_can_foretell_the_next(log: Log) -> None:
+    sid = new_session_id()
+    one, two = SessionWriter(log, sid, "voice"), SessionWriter(log, sid, "voice")
+    ids = [writer.message_id(f"{sid}.voice.{n}") for writer in (one, two) for n in range(50)]
+    assert len({each.rpartition(".")[2] for each in ids}) == 100
 
 
 async def test_of_two_writers_under_one_prefix_exactly_one_goes_on(log: Log) -> None:

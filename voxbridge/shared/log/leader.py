@@ -53,6 +53,13 @@ class Leader:
         found = await self._last(subject)
         return (found.seq or 0, (found.headers or {}).get(Header.MSG_ID, "")) if found is not None else (0, "")
 
+    async def subject_at(self, stream: str, seq: int) -> str:
+        """Return the subject of the leader's event at a position; empty if there is none. Raises `UNAVAILABLE`."""
+        try:
+            return (await self._ask(lambda: self._js.get_msg(stream, seq=seq))).subject or ""
+        except NotFoundError:
+            return ""
+
     async def newest(self, stream: str = subjects.EVENT_STREAM) -> tuple[int, str]:
         """Return position and subject of the last event of a whole stream; `(0, "")` for an empty one. Raises `UNAVAILABLE`."""
         found = await self._last(_EVERYTHING.get(stream, subjects.EVENT_SUBJECTS))

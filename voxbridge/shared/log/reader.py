@@ -271,6 +271,14 @@ class Log:
         found = (await self._get({"last_by_subj": bus_subjects.stored_subject(sid, writer)}, stream)).messages
         return (position(found[0]), (found[0].headers or {}).get(Header.MSG_ID, "")) if found else (0, "")
 
+    async def subject_at(self, sid: str, seq: int) -> str:
+        """Return the subject of the event at a position of the stream that holds a session's events; empty if there is none any more."""
+        stream = bus_subjects.stream_of(sid)
+        if await self.leader.has_followers(stream):
+            return await self.leader.subject_at(stream, seq)
+        found = (await self._get({"seq": seq}, stream)).messages
+        return subject_of(found[0]) if found else ""
+
     async def _get(self, request: dict[str, Any], stream: str = bus_subjects.EVENT_STREAM) -> Page:
         """Run a direct get, one message or a batch; repeat it when the connection was cut before the answer was complete."""
         try:

@@ -2,8 +2,9 @@
 
 Every event carries its id, so a retry after a lost acknowledgement stores nothing twice. A fenced writer also sends the position of the
 last event under its own prefix: if another process wrote there since, the server refuses the append, and the writer stops for good with
-`Conflict`. Only one append of a session is in flight, which keeps the order through any loss of the connection; different sessions append
-in parallel.
+`Conflict`. The server takes an id once, whoever sends it, so the id of a message ends in a code of the writer's own, which nobody can
+foretell, and what is acknowledged as stored before is looked at: an id that another process used up is replaced. Only one append of a
+session is in flight, which keeps the order through any loss of the connection; different sessions append in parallel.
 
 A crash here loses the events that were not yet acknowledged; no process has acted on them.
 """
@@ -16,6 +17,7 @@ import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from nats.errors import Error as NatsError
@@ -115,13 +117,17 @@ class SessionWriter:
         self.failed: VoxbridgeError | None = None
         self._log = log
         self._stem = f"{sid}.{writer}.{stem}." if stem else f"{sid}.{writer}."
-        # Two writers that continue at the same number make the same event ids; the mark tells which of them stored an event.
-        self.mark = secrets.token_hex(4)
+        self._key = secrets.token_bytes(32)
         self._fence = subjects.stored_subject(sid, writer) if fenced else ""
         self._policy = policy
         self._queue: deque[_Pending] = deque()
         self._bytes = 0
         self._drain: asyncio.Task[None] | None = None
+
+    def message_id(self, event_id: str) -> str:
+        """Return the id by which the server knows an event again: another one for each writer, though two that continue at the same number
+        make the same ids of events."""
+        return f"{event_id}.{blake2b(event_id.encode(), key=self._key, digest_size=8).hexdigest()}"
 
     def submit(self, event: events.Event, *, ts: int, cause: int | str | None, acked: asyncio.Future[int] | None = None) -> str:
         """Queue an event; return its id. `acked` gets its log position.
@@ -217,7 +223,7 @@ class SessionWriter:
             self._log.appends.end(number, acknowledged=acknowledged)
 
     async def _publish(self, event: _Pending) -> int:
-        headers: dict[str, str] = {Header.MSG_ID: f"{event.id}.{self.mark}"}
+        headers: dict[str, str] = {Header.MSG_ID: self.message_id(event.id)}
         if self._fence:
             headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self.last_seq)
             headers[_FILTER] = self._fence
@@ -256,7 +262,8 @@ class SessionWriter:
         try:
             async with asyncio.timeout(timeout_s) as bound:
                 with self._log.appending(bound):
-                    return (await self._log.js.publish(event.subject, event.payload, timeout=timeout_s, headers=headers)).seq
+                    acked = await self._log.js.publish(event.subject, event.payload, timeout=timeout_s, headers=headers)
+            return acked.seq if not acked.duplicate else await self._stored_before(event, headers, acked.seq)
         except APIError as error:
             if error.err_code not in OUT_OF_TURN:
                 if isinstance(error, BadRequestError):
@@ -264,6 +271,15 @@ class SessionWriter:
                     raise VoxbridgeError(Code.INTERNAL, message, retryable=False) from error
                 raise
             return await self._whose(headers, error)
+
+    async def _stored_before(self, event: _Pending, headers: dict[str, str], seq: int) -> int:
+        """Return the position of an earlier try of ours. Raises `UNAVAILABLE`, for another try under a new id, if the id is used up by what
+        another process stored elsewhere."""
+        if await self._log.subject_at(self.sid, seq) in ("", event.subject):
+            return seq
+        self._key = secrets.token_bytes(32)
+        headers[Header.MSG_ID] = self.message_id(event.id)
+        raise Unavailable(f"The id of an event of session {self.sid} is used up by another process.")
 
     async def _whose(self, headers: dict[str, str], error: APIError) -> int:
         """Return the position of our own earlier try if it was stored without an acknowledgement. The server checks the position before the
