@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from voxbridge.shared.agents.providers import PROVIDERS
-from voxbridge.shared.bus.permissions import RIGHTS
+from voxbridge.shared.bus.permissions import RIGHTS, VALKEY_KEYS
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.setting import KEY_PREFIX, PREFIX
 from voxbridge.supervisor.children import child_environment
 
@@ -40,8 +41,8 @@ ENDPOINT_KEYS: Final = ("voice",)
 """The services that are given the keys of named endpoints."""
 
 
-def of_service(service: str, config: Config, bus: NatsServer | None = None) -> dict[str, str]:
-    """Return the environment of a service; with `bus` the service signs in there as itself."""
+def of_service(service: str, config: Config, bus: NatsServer | None = None, store: ValkeyServer | None = None) -> dict[str, str]:
+    """Return the environment of a service; it signs in to those servers that are given as itself."""
     asked = {name.strip() for name in config.tool_keys.split(",")} if service == "tools" else set()
     env = child_environment(config.as_env(), PREFIX)
     for name, value in os.environ.items():
@@ -49,4 +50,6 @@ def of_service(service: str, config: Config, bus: NatsServer | None = None) -> d
             env[name] = value
     if bus is not None and service in RIGHTS:
         env[f"{PREFIX}NATS_URL"] = bus.url_of(service)
+    if store is not None and service in VALKEY_KEYS:
+        env[f"{PREFIX}REDIS_URL"] = store.url_of(service)
     return {name: value for name, value in env.items() if name not in _TAKEN[service] or name in asked}

@@ -73,9 +73,10 @@ async def _run(config: Config, board: Board, url: str) -> None:
     config, servers = with_servers(config)
     probes = Probes(config.nats_url)
     bus = next((server for server in servers if isinstance(server, NatsServer)), None)
+    store = next((server for server in servers if isinstance(server, ValkeyServer)), None)
     maker = StreamAdmin(config) if bus is not None else None
     programs = [_with_streams(embedded(server), maker if server is bus else None) for server in servers]
-    supervisor = Supervisor([*programs, *services(config, probes, board.line, bus)], board, url)
+    supervisor = Supervisor([*programs, *services(config, probes, board.line, bus, store)], board, url)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, supervisor.stop)
@@ -117,9 +118,15 @@ def with_servers(config: Config) -> tuple[Config, list[EmbeddedServer]]:
     return config, servers
 
 
-def services(config: Config, probes: Probes, say: Callable[[str], None], bus: NatsServer | None = None) -> list[Program]:
-    """Return one program per service that this machine runs; for the voice service one per worker. With `bus` each service signs in there
-    as itself."""
+def services(
+    config: Config,
+    probes: Probes,
+    say: Callable[[str], None],
+    bus: NatsServer | None = None,
+    store: ValkeyServer | None = None,
+) -> list[Program]:
+    """Return one program per service that this machine runs; for the voice service one per worker. Each signs in to those servers that are
+    given as itself."""
     ready: Mapping[str, Probe] = {
         "models": probes.http(f"http://127.0.0.1:{config.models_port}/readyz"),
         "knowledge": probes.bus("knowledge"),
@@ -131,7 +138,7 @@ def services(config: Config, probes: Probes, say: Callable[[str], None], bus: Na
     programs: list[Program] = []
     for name in names(config):
         service = name.partition("-")[0]
-        starting = _Service(name, environment.of_service(service, config, bus), config.data_dir / "logs", say)
+        starting = _Service(name, environment.of_service(service, config, bus, store), config.data_dir / "logs", say)
         if service == "voice":
             asked = probes.bus("voice", starting.number)
             programs.append(Program(name=name, spawn=starting.spawn, ready=asked, ended=probes.a_voice_worker_died))

@@ -16,7 +16,9 @@ import redis
 
 from tests.ports import free_port
 from voxbridge.shared.bus import subjects
+from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.bus.connection import close_nats, connect_nats, denied
+from voxbridge.shared.bus.permissions import VALKEY_KEYS
 from voxbridge.shared.bus.stream_admin import may_make
 from voxbridge.shared.embedded import nats_monitor
 from voxbridge.shared.embedded.nats_configuration import adopt_store
@@ -242,3 +244,24 @@ async def test_what_an_earlier_release_stored_without_accounts_is_still_the_log(
         assert (await owner.jetstream().consumer_info(subjects.EVENT_STREAM, "voice")).num_pending == 1
         await close_nats(owner)
     assert not adopt_store(folder / "store"), "once is enough"
+
+
+async def test_each_service_signs_in_to_valkey_as_itself_and_reaches_its_own_keys_alone(tmp_path: Path) -> None:
+    with ValkeyServer(tmp_path / "v") as server:
+        with redis.Redis.from_url(server.url) as owner:
+            owner.set("vx:handle:{a}", "secret")
+        for name in VALKEY_KEYS:
+            if name == ADMIN:
+                continue
+            with redis.Redis.from_url(server.url_of(name)) as service:
+                assert service.execute_command("ACL", "WHOAMI") == name.encode()
+                assert service.ping()
+                for command in (("SCAN", "0"), ("FUNCTION", "FLUSH"), ("FLUSHALL",), ("CONFIG", "GET", "requirepass")):
+                    with pytest.raises(redis.exceptions.NoPermissionError):
+                        service.execute_command(*command)
+                if name != "voice":
+                    for own in (("GET", "vx:handle:{a}"), ("DEL", "vx:handle:{a}")):
+                        with pytest.raises(redis.exceptions.NoPermissionError):
+                            service.execute_command(*own)
+        with pytest.raises(KeyError):
+            server.url_of("models")

@@ -22,6 +22,7 @@ from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import NatsServer
+from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
 from voxbridge.shared.service.process import connected
@@ -151,7 +152,9 @@ def test_without_a_gateway_it_says_how_to_start_one(tmp_path: Path, monkeypatch:
         )
 
 
-async def started(config: Config, monkeypatch: pytest.MonkeyPatch, bus: NatsServer | None = None) -> dict[str, Mapping[str, str]]:
+async def started(
+    config: Config, monkeypatch: pytest.MonkeyPatch, bus: NatsServer | None = None, store: ValkeyServer | None = None
+) -> dict[str, Mapping[str, str]]:
     """Return the environments that `voxbridge up` gives to the services, by their names."""
     given: dict[str, Mapping[str, str]] = {}
 
@@ -162,7 +165,7 @@ async def started(config: Config, monkeypatch: pytest.MonkeyPatch, bus: NatsServ
 
     monkeypatch.setattr(up, "start_command", start)
     probes = Probes("")
-    for program in up.services(config, probes, lambda _: None, bus):
+    for program in up.services(config, probes, lambda _: None, bus, store):
         await program.spawn()
     await probes.close()
     assert set(given) == set(up.SERVICES)
@@ -206,13 +209,14 @@ async def test_functions_that_use_keys_are_given_those_that_are_named(tmp_path: 
     assert [value for value in given["models"].values() if SECRET in value] == []
 
 
-async def test_each_service_signs_in_to_the_bus_as_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bus = NatsServer(tmp_path / "nats")
-    owner = bus.reserve()
-    given = await started(Config(data_dir=tmp_path, nats_url=owner), monkeypatch, bus)
+async def test_each_service_signs_in_to_the_bus_and_to_valkey_as_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bus, store = NatsServer(tmp_path / "nats"), ValkeyServer(tmp_path / "valkey")
+    owners = (bus.reserve(), store.reserve())
+    given = await started(Config(data_dir=tmp_path, nats_url=owners[0], redis_url=owners[1]), monkeypatch, bus, store)
     for name, env in given.items():
-        assert owner not in env.values(), name
+        assert not set(owners) & set(env.values()), name
         assert env.get("VOXBRIDGE_NATS_URL") == (None if name == "models" else bus.url_of(name)), name
+        assert env.get("VOXBRIDGE_REDIS_URL") == (None if name == "models" else store.url_of(name)), name
 
 
 def test_every_command_has_help_with_an_example() -> None:

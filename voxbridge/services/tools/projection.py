@@ -108,7 +108,7 @@ class Notes:
                         found.add(note.note_id)
             erased = {recorded.sid async for recorded in self._log.read_all("*", writer="operator", topic="session.erased")}
             if erased:
-                await self._store.forget_notes(await self._store.notes_from(erased))
+                await self._store.forget_notes(await self._store.noted_from(erased))
             if forgotten:  # one may have been taken back by another process while they were read
                 await self._store.forget_notes(sorted(forgotten))
             self.stale = False

@@ -78,10 +78,14 @@ CLOSED_KEYS: Final = ("vx:key:*", "vx:provided", "vx:token:*", "vx:handle:*", "v
 """Keys that tools and the administrator may not use: the sealed keys of providers and of recordings, the handles that resume a conversation
 with a provider, and how often access tokens were used. `RECORDINGS` may read the keys of recordings."""
 
-_ORDINARY: Final = "&* +@all -@admin -@dangerous +info"
-_ERASING: Final = " +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"
-"""Rights of `ADMIN` beyond its keys, to erase a session: delete keys that it may not read, and have Valkey's file rewritten without
-them."""
+_ORDINARY: Final = (
+    "resetchannels +@all -@admin -@dangerous -scan -randomkey -function -fcall -fcall_ro -script|flush -script|kill -pubsub +info"
+)
+"""Commands of a user: none that empty, stop or reconfigure Valkey, tell the names of others' keys, or change what others run."""
+
+_ERASING: Final = " +scan +bgrewriteaof (-@all +del %W~vx:handle:* %W~vx:datakey:*)"
+"""Rights of `ADMIN` beyond its keys, to erase a session: find its notes, delete keys that it may not read, and have Valkey's file rewritten
+without them."""
 
 VALKEY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     ADMIN: (*_CALL_KEYS, *_CATALOGUE_KEYS, "vx:gateway:*", "vx:probe"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 import importlib.util
 import shutil
 import socket
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
+from voxbridge.shared.bus.permissions import VALKEY_KEYS, valkey_users
 from voxbridge.shared.embedded.servers import (
     MIN_FREE_BYTES,
     PROBE_TIMEOUT_S,
@@ -21,7 +24,7 @@ from voxbridge.shared.embedded.servers import (
 
 
 class ValkeyServer(EmbeddedServer):
-    """Valkey on a unix socket in its folder, with a password and an append-only file synced each second."""
+    """Valkey on a unix socket in its folder, with a password, a user for each service, and an append-only file synced each second."""
 
     name = "valkey-server"
 
@@ -41,6 +44,23 @@ class ValkeyServer(EmbeddedServer):
     def _address(self) -> str:
         return f"unix://:{self._password}@{quote(str(self.socket))}?db=0"
 
+    def url_of(self, service: str) -> str:
+        """Return the URL with which a service signs in as itself, with the rights in `voxbridge.shared.bus.permissions`; `url` is the
+        owner's.
+
+        Raises `KeyError` for a service that has no keys there.
+        """
+        if service not in VALKEY_KEYS:
+            raise KeyError(service)
+        return f"unix://{service}:{self._password_of(service)}@{quote(str(self.socket))}?db=0"
+
+    def _password_of(self, service: str) -> str:
+        # One-way: the owner's password cannot be derived from a service's.
+        return hmac.digest(self._password.encode(), service.encode(), "sha256").hex()
+
+    def _users(self) -> str:
+        return valkey_users({name: sha256(self._password_of(name).encode()).hexdigest() for name in VALKEY_KEYS})
+
     def _configure(self) -> None:
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(
@@ -56,7 +76,7 @@ save ""
 maxmemory 512mb
 maxmemory-policy noeviction
 daemonize no
-""",
+{self._users()}""",
         )
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:

@@ -46,6 +46,8 @@ CHILDREN_KEPT_S: Final = 86_400
 """Seconds for which an account's child sessions are counted after the last one was opened; none lasts as long."""
 
 _CATALOGUE: Final = "vx:functions"
+_NOTED: Final = "vx:notes:accounts"
+"""Accounts that have had notes."""
 _SESSIONS: Final = "vx:sessions"
 _LIVE: Final = "vx:sessions:live"
 _WHOLE: Final = "vx:sessions:whole"
@@ -292,6 +294,7 @@ class Store:
         """Keep a note; return whether it was taken. Adding the same `note_id` again changes nothing, and an erased note is not taken."""
         key = _notes(account)
         keys = [key, f"{key}:text", f"{key}:erased"]
+        await self._run(self.redis.sadd(_NOTED, account))
         return bool(await self._run(self._add_note(keys=keys, args=[note.note_id, note.text, note.ts, NOTES_LIMIT])))
 
     async def forget_notes(self, notes: Sequence[tuple[str, str]]) -> int:
@@ -307,6 +310,9 @@ class Store:
                 pipeline.hdel(f"{key}:text", note_id)
                 pipeline.zrem(key, note_id)
             answers = await self._run(pipeline.execute())
+        for account in {account for account, _ in notes}:
+            if not await self._run(self.redis.exists(_notes(account))):
+                await self._run(self.redis.srem(_NOTED, account))
         return sum(answers[2::4])
 
     async def erase(self, sid: str) -> None:
@@ -319,18 +325,26 @@ class Store:
             await self._run(pipeline.execute())
 
     async def notes_from(self, sids: Collection[str]) -> list[tuple[str, str]]:
-        """Return the notes that came from these sessions, as `(account, note_id)`, by their ids; reads the ids of all notes."""
-        found = []
+        """Return the notes that came from these sessions, as `(account, note_id)`, by their ids; reads the ids of all notes. Only the
+        administrator and the owner of Valkey may: it reads the names of all keys."""
+        accounts: set[str] = set()
         cursor = 0
         while True:
             cursor, keys = await self._run(self.redis.scan(cursor, match="vx:notes:*", count=1_000))
-            for key in (_text(one) for one in keys):
-                if key.endswith("}"):
-                    account = key.removeprefix("vx:notes:{").removesuffix("}")
-                    ids = [_text(note_id) for note_id in await self._run(self.redis.zrange(key, 0, -1))]
-                    found += [(account, note_id) for note_id in ids if note_id.partition(".")[0] in sids]
+            accounts |= {key.removeprefix("vx:notes:{").removesuffix("}") for key in map(_text, keys) if key.endswith("}")}
             if not cursor:
-                return sorted(set(found))
+                return await self._notes_of(accounts, sids)
+
+    async def noted_from(self, sids: Collection[str]) -> list[tuple[str, str]]:
+        """Return the notes that came from these sessions, as `notes_from`, of the accounts that were given a note by this release."""
+        return await self._notes_of({_text(account) for account in await self._run(self.redis.smembers(_NOTED))}, sids)
+
+    async def _notes_of(self, accounts: Collection[str], sids: Collection[str]) -> list[tuple[str, str]]:
+        found = []
+        for account in accounts:
+            ids = [_text(note_id) for note_id in await self._run(self.redis.zrange(_notes(account), 0, -1))]
+            found += [(account, note_id) for note_id in ids if note_id.partition(".")[0] in sids]
+        return sorted(set(found))
 
     async def count_call(self, token_id: str, *, keep_s: int) -> int:
         """Count a call that an access token starts; return the total. The count is forgotten after `keep_s`."""
