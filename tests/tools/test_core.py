@@ -207,7 +207,7 @@ def test_an_alarm_answers_its_call_and_speaks_up_when_it_is_due() -> None:
     outputs = told.take(scheduled(), after_ms=5)
     answer = {"task_id": "task-c1", "status": "started", "n": 1, "spoken": "Set."}
     assert outputs == [
-        Append(ToolCompleted(call_id="c1", name="fn", result=answer, ms=5)),
+        Append(ToolCompleted(call_id="c1", name="fn", result=answer, ms=5, goes_on="task")),
         Append(TaskStarted(task_id="task-c1", function="fn", call_id="c1", due_ts=T0 + 60_000 * MS, label="pasta")),
         Count("me", "c1", listed=True),
         SetTimer("c1", T0 + 60_000 * MS),

@@ -40,6 +40,9 @@ class ToolCompleted(Event, frozen=True, kw_only=True):
     undo: bool = False
     """True if what it did can be taken back (`tool.undoable`)."""
 
+    goes_on: Literal["", "task", "approval"] = ""
+    """Sequel of the call, where this is not its end: a task, or a question to a person. What the result itself says decides nothing."""
+
 
 @event("tool.failed", writer="tools", visible=True)
 class ToolFailed(Event, frozen=True, kw_only=True):
@@ -170,6 +173,9 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     expires_ts: int
     scopes: tuple[Literal["arguments", "function"], ...] = ("arguments", "function")
     """Ways in which a yes can stand for later calls; none where it never does."""
+
+    by_program: bool = False
+    """True for a call that a program made over REST, or a step of a run that it began: no agent asks about it."""
 
 
 @event("approval.ended", writer="tools", visible=True)

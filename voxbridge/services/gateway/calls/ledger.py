@@ -203,9 +203,9 @@ class Ledger:
         call = self._calls.get(event.call_id)
         if call is not None and not call.answer:
             call.answer = recorded.seq
-            if not (isinstance(event, tools.ToolCompleted) and event.result.get("task_id")):
+            if not (isinstance(event, tools.ToolCompleted) and event.goes_on):
                 self._closed(call.call_id)
-        if isinstance(event, tools.ToolCompleted) and event.result.get("status") == "needs_approval":
+        if isinstance(event, tools.ToolCompleted) and event.goes_on == "approval":
             self._waits(recorded, event)
         self._tell(event.call_id, recorded)
 

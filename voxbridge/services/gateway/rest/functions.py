@@ -253,8 +253,7 @@ def answer(name: str, recorded: events.Recorded) -> Response:
     """Return the answer that an event of the log is."""
     event = recorded.event
     if isinstance(event, tools.ToolCompleted):
-        later = "task_id" in event.result and event.result.get("status") in ("started", "needs_approval")
-        return JSONResponse({"name": name, "result": told_result(event.result)}, status_code=202 if later else 200)
+        return JSONResponse({"name": name, "result": told_result(event.result)}, status_code=202 if event.goes_on else 200)
     if isinstance(event, tools.ToolFailed):
         error = event.error
     else:

@@ -112,9 +112,9 @@ def router(gateway: Context) -> APIRouter:
     async def delete_macro(macro_id: str = _ID) -> Response:
         """Delete a macro. The request is a person's approval."""
         recorded = await gateway.calls.run(LOCAL, "delete_macro", {"name": macro_id}, key="")
-        asked = recorded.event.result if isinstance(recorded.event, ToolCompleted) else {}
-        if asked.get("status") != "needs_approval":
+        if not isinstance(recorded.event, ToolCompleted) or recorded.event.goes_on != "approval":
             return _told("delete_macro", recorded)
+        asked = recorded.event.result
         await gateway.calls.approve(LOCAL, ApprovalClicked(approval_id=asked["approval_id"], answer="approved", scope="once"))
         task = {"task_id": asked["task_id"]} if "task_id" in asked else {}
         return JSONResponse(told_result({"macro_id": macro_id, "status": "started", **task}), status_code=202)
@@ -138,5 +138,4 @@ def _told(name: str, recorded: events.Recorded) -> Response:
     """Return the answer that an event is: the result itself, or the error of its function."""
     if not isinstance(recorded.event, ToolCompleted):
         return answer(name, recorded)
-    result = recorded.event.result
-    return JSONResponse(told_result(result), status_code=202 if result.get("status") in ("started", "needs_approval") else 200)
+    return JSONResponse(told_result(recorded.event.result), status_code=202 if recorded.event.goes_on else 200)

@@ -80,9 +80,10 @@ def _ask(state: State, call: Call, now: int) -> calls.Steps:
         question=question(call),
         expires_ts=now + EXPIRES_US,
         scopes=_scopes(call),
+        by_program=call.by_program,
     )
     outputs: list[Output] = [Append(requested)]
-    call, told = calls.answered(call, answer(call), now)
+    call, told = calls.answered(call, answer(call), now, goes_on="approval")
     return calls.put(state, call), [*outputs, *told, SetTimer(call.id, now + EXPIRES_US)]
 
 

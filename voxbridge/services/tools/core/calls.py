@@ -6,7 +6,7 @@ What may have changed something is never called failed unless it is known that i
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -119,12 +119,13 @@ def _start(state: State, call: Call, ends_at: int, now: int) -> Steps:
     return put(state, call), outputs
 
 
-def answered(call: Call, result: dict[str, Any], now: int) -> tuple[Call, list[Output]]:
+def answered(call: Call, result: dict[str, Any], now: int, *, goes_on: Literal["task", "approval"] = "task") -> tuple[Call, list[Output]]:
     """Answer the caller while the work goes on. A run waits for the end."""
     if call.run:
         return call, []
     answer = {"task_id": task_id(call.id), "status": "started", **result}
-    return replace(call, answered=True), [Append(ToolCompleted(call_id=call.id, name=call.name, result=answer, ms=ms(call, now)))]
+    told = ToolCompleted(call_id=call.id, name=call.name, result=answer, ms=ms(call, now), goes_on=goes_on)
+    return replace(call, answered=True), [Append(told)]
 
 
 def detach(state: State, call: Call) -> Steps:
