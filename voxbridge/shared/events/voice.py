@@ -271,7 +271,7 @@ class ToolCalled(Event, frozen=True, kw_only=True):
     deadline_ms: int
     account: str = "local"
     allowed: tuple[str, ...] | None = None
-    """Functions that the caller may call, where its call makes or runs a macro; None stands for all."""
+    """Functions that the caller may call, this one or, in a macro that it makes or runs, others; None stands for all."""
 
     unattended: bool = False
     """True where no person can be asked for approval: the session was asked for by a function."""

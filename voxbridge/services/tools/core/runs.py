@@ -165,11 +165,18 @@ def _called(state: State, wanted: outputs.StartCall, now: int) -> Steps:
         called_at=now,
         deadline_ms=0 if wanted.timeout_s is None else round(wanted.timeout_s * 1_000),
         account=run.account,
+        allowed=_allowed(run),
         unattended=run.unattended,
         by_program=run.by_program,
         run=run.id,
     )
     return calls.put(state, call), [calls.resolve(call)]
+
+
+def _allowed(run: Call) -> tuple[str, ...] | None:
+    """Return what the steps of a run may call: as much as whoever runs it. A workflow is the installation's own, and may call all."""
+    own = run.rules.start is not None and run.rules.start.kind == "workflow"
+    return None if own else run.allowed
 
 
 def _stopped(state: State, call_id: str, now: int) -> Steps:

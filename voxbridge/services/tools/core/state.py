@@ -95,7 +95,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int
     account: str = ""
     allowed: tuple[str, ...] | None = None
-    """Functions that its caller may call, where it makes or runs a macro; None stands for all."""
+    """Functions that its caller may call; None stands for all."""
 
     unattended: bool = False
     """True where nobody can be asked to approve it: the session is one that a function asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from hashlib import sha256
 from typing import Any, Final
@@ -21,6 +21,7 @@ from voxbridge.services.tools.runs.values import given
 from voxbridge.services.tools.session.library import called
 from voxbridge.services.tools.session.nulls import without_nulls
 from voxbridge.services.tools.session.standing import Standing
+from voxbridge.shared.agents.functions import Approval
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.voice import Failure
 
@@ -34,6 +35,9 @@ RUNS: Final[Mapping[str, Kind]] = {"run_macro": "macro", "run_workflow": "workfl
 DELETES: Final = "delete_macro"
 """Function whose macro must be there before a person is asked about it."""
 
+_STRICTNESS: Final[tuple[Approval, ...]] = ("never", "first", "always")
+"""Needs for approval, the strictest last: a run needs the strictest of what it runs."""
+
 Documents = Mapping[Kind, Mapping[str, Document]]
 
 
@@ -45,7 +49,9 @@ def look_up(
         error = Failure(code=Code.OVERLOADED, message="Too many functions are open; try again in a moment.", retryable=True)
         return Rejected(call_id=wanted.call_id, error=error)
     try:
+        _check_allowed(wanted.name, wanted.allowed)
         target = _target(tools, Target(wanted.name, wanted.arguments))
+        _check_allowed(target.name, wanted.allowed)
         tool = tools[target.name]
         target = Target(target.name, without_nulls(tool.parameters, target.arguments))
         arguments = tool.check(target.arguments)
@@ -76,6 +82,13 @@ def look_up(
         target=target if target != Target(wanted.name, wanted.arguments) else None,
         definition=tool.definition if approval != "never" else "",
     )
+
+
+def _check_allowed(name: str, allowed: Sequence[str] | None) -> None:
+    """Check that whoever calls may call this function: a model that is offered some may name any. Raises `PERMISSION_DENIED`."""
+    if allowed is not None and name not in allowed:
+        message = f"{name[:64]!r} is not among the functions that may be called here, so it was not run."
+        raise VoxbridgeError(Code.PERMISSION_DENIED, message)
 
 
 def _unattended(name: str) -> Failure:
@@ -112,11 +125,12 @@ def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, 
     macros = bundled(document, {one.name: one for one in known.values()})
     if kind == "macro":  # a workflow is the installation's own
         check_rights((document, *macros.values()), wanted.allowed)
-    definition = sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()[:32]
-    approved = document.confirm == "first" and standing.approves(target.name, target.arguments, definition)
+    confirm = max((document.confirm, *(one.confirm for one in macros.values())), key=_STRICTNESS.index)
+    definition = _digest(document, macros)
+    approved = confirm == "first" and standing.approves(target.name, target.arguments, definition)
     start = Start(
         run_id=wanted.call_id,
-        document=msgspec.structs.replace(document, confirm="never"),  # the call itself is approved as the document wants it
+        document=msgspec.structs.replace(document, confirm="never"),  # the call is approved as it and what it runs want it
         kind=kind,
         macros=macros,
         inputs=arguments.inputs,
@@ -128,11 +142,17 @@ def _run(wanted: Resolve, target: Target, arguments: Any, documents: Documents, 
         timeout_ms=0,
         idempotent=False,
         effect="write",
-        approval="never" if approved else document.confirm,
+        approval="never" if approved else confirm,
         target=target if target != Target(wanted.name, wanted.arguments) else None,
         definition=definition,
         start=start,
     )
+
+
+def _digest(document: Document, macros: Mapping[str, Document]) -> str:
+    """Return the digest of all that a run does: its document, and the macros that it runs, as they are now."""
+    parts = (document, *(macros[name] for name in sorted(macros)))
+    return sha256(b"\0".join(msgspec.json.encode(one, order="deterministic") for one in parts)).hexdigest()[:32]
 
 
 def named_document(kind: Kind, name: str, known: Mapping[str, Document]) -> Document:

@@ -5,7 +5,7 @@ All of them are written to the journal, so their fields are part of the log form
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -18,6 +18,9 @@ from voxbridge.shared.language.conversation import Completed as Completed
 from voxbridge.shared.language.conversation import TextDelta as TextDelta
 from voxbridge.shared.language.conversation import ToolRequested as ToolRequested
 from voxbridge.shared.macros.triggers import Spoken
+
+RULES: Final = 1
+"""Newest rules of calls and consent: see `Opened.rules`."""
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
@@ -37,6 +40,10 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
 
     tells_ends: bool = False
     """Tell every end of a task. False in older journals."""
+
+    rules: int = 0
+    """Rules of calls and consent that the session goes by: 1, each call carries the list of what may be called, and a yes counts for a
+    question that was put word for word. 0 in older journals."""
 
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""

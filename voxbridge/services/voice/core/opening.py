@@ -78,6 +78,7 @@ def _settings(input: inputs.Opened, options: SessionOptions) -> Settings:
         reopens=input.reopens,
         speak_results=input.speak_results,
         tells_ends=input.tells_ends,
+        rules=input.rules,
         filler=input.filler,
         language=options.language or input.language,
         options=options,

@@ -70,6 +70,7 @@ class Offer(NamedTuple):
             turn_timeout_s=config.turn_timeout_s,
             speak_results=place.models.local,
             tells_ends=True,
+            rules=inputs.RULES,
             resume_window_s=config.resume_window_s,
             model_patience_s=config.model_patience_s,
             stt_patience_s=STT_PATIENCE * config.model_patience_s,

@@ -16,7 +16,7 @@ from voxbridge.shared.events import voice as ev
 
 QUIET_MS: Final = 600
 MACROS: Final = ("create_macro", "run_macro")
-"""Functions whose calls may do no more than the agent may: the steps of a macro are calls of its author, and of who runs it."""
+"""Functions whose calls have carried what the agent may call since before every call did."""
 
 RUN_TOOL: Final = "run_tool"
 TIMER: Final = "begin:"
@@ -44,7 +44,7 @@ def open_call(
         turn=turn,
         deadline_ms=timeout_ms,
         account=account,
-        allowed=_allowed(t) if name in MACROS else None,
+        allowed=_allowed(t) if t.settings.rules or name in MACROS else None,
         unattended=t.state.request is not None and t.state.request.child is not None,
     )
     quiet_ms = QUIET_MS - (t.now - ended_at) // 1_000 if ended_at else 0
@@ -58,8 +58,13 @@ def open_call(
 
 
 def _allowed(t: Transition) -> tuple[str, ...] | None:
-    """Return the names of the functions that the agent may call; None stands for all, which an agent with `RUN_TOOL` reaches."""
+    """Return the names of the functions that the agent may call; None stands for all, which an agent with `RUN_TOOL` reaches.
+
+    Whoever holds a publishable key has nothing but what the key names and the page brings along, whichever functions those are.
+    """
     names = tuple(function.name for function in t.team.functions if function.kind != "browser" and function.name != HANDOFF)
+    if t.settings.rules and t.state.request is not None and t.state.request.key is not None:
+        return names
     return None if t.team.agent.tools is None or RUN_TOOL in names else names
 
 
