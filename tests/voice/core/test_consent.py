@@ -238,14 +238,14 @@ def test_questions_are_bounded() -> None:
     assert len(call.state.pending.questions) == consent.QUESTIONS_LIMIT
 
 
-def step_needs(call: Conversation) -> None:
+def step_needs(call: Conversation, question: str = QUESTION) -> None:
     """Have a step of a run need approval."""
     call.log(
         tools.ApprovalRequested(
-            approval_id="approval-r.s.1", call_id="r.s.1", name="n", arguments={}, effect="write", question=QUESTION, expires_ts=START_US
+            approval_id="approval-r.s.1", call_id="r.s.1", name="n", arguments={}, effect="write", question=question, expires_ts=START_US
         )
     )
-    call.log(tools.RunWaiting(run_id="r", name="buy", reason="approval", step="s", question=QUESTION))
+    call.log(tools.RunWaiting(run_id="r", name="buy", reason="approval", step="s", question=question))
 
 
 def test_what_a_step_of_a_run_needs_is_asked_and_answered_by_voice() -> None:
@@ -265,3 +265,62 @@ def test_a_question_that_was_answered_before_it_could_be_said_is_not_said() -> N
     call.write("Hi there.")
     hears(call)
     assert [said.text for said in call.events(ev.AgentSaid)] == ["Hi there."]
+
+
+@pytest.mark.parametrize("words", ["Okay?", "Sure?", "yes?", "“Okay?”"])
+def test_what_is_asked_in_return_is_no_yes(words: str) -> None:
+    call = asked()
+    call.speak(words)
+    assert call.events(ev.ApprovalAnswered) == []
+
+
+@pytest.mark.parametrize(("heard", "answer"), [("de", "approved"), ("en", "approved"), ("", "approved")])
+def test_a_yes_in_the_language_of_the_call_counts_whatever_was_heard(heard: str, answer: str) -> None:
+    call = asked()
+    call.take(inputs.VoiceStarted(call.now_ms))
+    call.pass_ms(600)
+    call.take(inputs.VoiceStopped(call.now_ms, 256))
+    call.pass_ms(50)
+    call.take(inputs.TurnJudged(call.last_effect(out.JudgeTurn)[0], 0.9))
+    call.take(inputs.Transcribed(effect=call.last_effect(out.Transcribe)[0], text="Yes.", language=heard))
+    assert [event.answer for event in call.events(ev.ApprovalAnswered)] == [answer]
+
+
+def test_of_two_open_questions_each_is_asked_and_answered_by_itself() -> None:
+    call = asked()
+    step_needs(call, "Shall I buy it? Please say yes or no.")
+    assert call.state.speech.reply is None, "one question waits for its answer"
+    call.speak("No.")
+    hears(call)
+    assert [said.text for said in call.events(ev.AgentSaid)][-2:] == ["All right, I won't.", "Shall I buy it? Please say yes or no."]
+    call.speak("Yes.")
+    assert [(one.approval_id, one.answer) for one in call.events(ev.ApprovalAnswered)] == [(ID, "denied"), ("approval-r.s.1", "approved")]
+
+
+def test_what_a_program_asks_for_is_asked_by_that_program() -> None:
+    call = Conversation()
+    call.log(
+        tools.ApprovalRequested(
+            approval_id=ID, call_id="c", name="n", arguments={}, effect="write", question=QUESTION, expires_ts=START_US, by_program=True
+        )
+    )
+    hears(call)
+    call.speak("Yes.")
+    assert (call.events(ev.AgentSaid), call.events(ev.ApprovalAnswered)) == ([], [])
+
+
+def test_a_question_that_the_agents_answer_leaves_out_is_asked_after_it() -> None:
+    call = Conversation()
+    call.speak("Write to Anna, and what time is it?")
+    effect = call.last_effect(out.Complete)[0]
+    for name in ("current_time", "send_mail"):
+        call.take(inputs.ToolRequested(effect=effect, name=name, arguments={}))
+    call.take(inputs.Completed(effect=effect))
+    call.pass_ms(QUIET_MS)
+    clock, mail = (event.call_id for event in call.events(ev.ToolCalled))
+    call.log(tools.ToolCompleted(call_id=clock, name="current_time", result={"time": "09:00"}, ms=1))
+    assert call.events(ev.ToolCalled)[-1].call_id == mail
+    needs(call)
+    call.write("It is nine.")
+    hears(call)
+    assert [said.text for said in call.events(ev.AgentSaid)] == ["It is nine.", QUESTION]

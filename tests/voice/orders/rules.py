@@ -18,6 +18,7 @@ from tests.voice.orders.things import Thing, played, things
 from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.outstanding import Outstanding
+from voxbridge.services.voice.core.turns import consent
 from voxbridge.services.voice.core.turns.turns import NOTICES_LIMIT
 from voxbridge.shared import events
 from voxbridge.shared.events import voice as ev
@@ -87,6 +88,7 @@ def _rules(orders: Orders) -> Iterator[str]:
     yield from _calls(orders)
     yield from _words(orders)
     yield from _asked(orders)
+    yield from _consented(orders)
     yield from _told_again(orders)
     yield from _left(orders)
     if len(_encode(orders.state)) > STATE_LIMIT:
@@ -209,6 +211,21 @@ def _asked(orders: Orders) -> Iterator[str]:
             before = one.role
         if open_calls:
             yield "a model is given a call without its result"
+
+
+def _consented(orders: Orders) -> Iterator[str]:
+    """Check that a question is answered only when it was the last thing heard, word for word, and that none is forgotten."""
+    heard: list[str] = []
+    for one in _told(orders, ev.AgentSaid, ev.ApprovalAnswered):
+        if isinstance(one, ev.AgentSaid):
+            heard += ["" if one.interrupted else one.text] if one.text else []
+        elif one.answer != "lapsed" and orders.questions[one.approval_id] not in (heard or [""])[-1]:
+            yield "a question is answered that was not the last thing heard"
+    open_questions = orders.state.pending.questions if orders.state.phase == "open" else ()
+    for question in open_questions:
+        asked = any(question.text in said for said in heard) or question.asked >= consent.ASKED_LIMIT
+        if not asked and not any(one.heard_at for one in open_questions):
+            yield "an open question is not asked"
 
 
 def _told_again(orders: Orders) -> Iterator[str]:

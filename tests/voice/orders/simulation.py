@@ -82,6 +82,9 @@ class Orders:
         """Announcements, in order."""
 
         self.typed: list[str] = []
+        self.questions: dict[str, str] = {}
+        """Requests for approval, by id."""
+
         self.voiced: set[int] = set()
         """Turns that had words or sound."""
 
@@ -125,6 +128,7 @@ class Orders:
             idle_timeout_s=IDLE_S,
             turn_timeout_s=30,
             speak_results=speak_results,
+            rules=inputs.RULES,
             resume_window_s=120,
             model_patience_s=patience_s,
             team=AgentTeam(agents=TEAMS[team]),

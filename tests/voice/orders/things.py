@@ -17,6 +17,9 @@ from voxbridge.shared.step.journal import LogInput
 
 Thing = tuple[str, int]
 
+LAPSES_MS: Final = 1_800_000
+"""Milliseconds until the executor has a question lapse: after the call has come to rest."""
+
 
 def things(seed: str) -> list[Thing]:
     """Return the things that happen in the call of this seed."""
@@ -64,6 +67,11 @@ THINGS: Final = {
     "microphone closed": 1,
     "result": 5,
     "typed": 6,
+    "asks": 4,
+    "step asks": 2,
+    "consent": 5,
+    "answered": 5,
+    "clicked": 1,
     "stopped": 3,
     "operator": 3,
     "announced": 4,
@@ -227,9 +235,7 @@ def _microphone_closed(orders: Orders, _: int) -> None:
 
 
 def _result(orders: Orders, number: int) -> None:
-    calls = [one for _, one in orders.appended if isinstance(one, ev.ToolCalled)]
-    finished = {input.recorded.event.call_id for _, input in orders.taken if _is_result(input)}
-    open_calls = [one for one in calls if one.call_id not in finished]
+    open_calls = _open_calls(orders)
     if open_calls:
         call = open_calls[number % len(open_calls)]
         if number % 5 == 0:
@@ -239,6 +245,69 @@ def _result(orders: Orders, number: int) -> None:
         else:
             result = {"found": number, **({"spoken": f"Found {number}."} if number % 3 == 0 else {})}
             orders.log(tools.ToolCompleted(call_id=call.call_id, name=call.name, result=result, ms=1))
+
+
+def _open_calls(orders: Orders) -> list[ev.ToolCalled]:
+    finished = {input.recorded.event.call_id for _, input in orders.taken if _is_result(input)}
+    return [one for _, one in orders.appended if isinstance(one, ev.ToolCalled) and one.call_id not in finished]
+
+
+def _asks(orders: Orders, number: int) -> None:
+    """Have a call need approval: its result is the question."""
+    open_calls = _open_calls(orders)
+    if open_calls:
+        call = open_calls[number % len(open_calls)]
+        asked = _needs(orders, call.call_id)
+        result = {"status": "needs_approval", "approval_id": asked.approval_id, "spoken": asked.question}
+        orders.log(tools.ToolCompleted(call_id=call.call_id, name=call.name, result=result, ms=1))
+
+
+def _step_asks(orders: Orders, number: int) -> None:
+    asked = _needs(orders, f"run.{len(orders.questions)}.{number}")
+    orders.log(tools.RunWaiting(run_id="run", name="tidy up", reason="approval", step="s", question=asked.question))
+
+
+def _consent(orders: Orders, number: int) -> None:
+    """Play a question that is asked and answered; every third time the model asks something of its own in between."""
+    _step_asks(orders, number)
+    for _ in range(3):
+        for id in [id for id, one in orders.effects.items() if isinstance(one.effect, out.Synthesize)]:
+            if id in orders.effects:
+                orders.made_sound(id, 900, done=True)
+        orders.passes(1_500)
+    if number % 3 == 0 and orders.ready:
+        orders.audio(400)
+        if orders.ready:
+            orders.take(provider_events.AgentWords(effect=orders.link, text=" Rather keep it?", ms=orders.made, piece_ms=0))
+        if orders.ready:
+            orders.done()
+        orders.passes(1_500)
+    _answered(orders, number)
+
+
+def _needs(orders: Orders, call_id: str) -> tools.ApprovalRequested:
+    question = f"Shall I do number {len(orders.questions)} of these? Please say yes or no."
+    event = tools.ApprovalRequested(
+        approval_id=f"approval-{call_id}", call_id=call_id, name="do", arguments={}, effect="write", question=question, expires_ts=0
+    )
+    orders.questions[event.approval_id] = question
+    orders.log(event)
+    lapsed = tools.ApprovalEnded(approval_id=event.approval_id, call_id=call_id, name="do", outcome="lapsed")
+    orders.after(LAPSES_MS, lambda: orders.log(lapsed))
+    return event
+
+
+def _answered(orders: Orders, number: int) -> None:
+    if not orders.gone:
+        orders.typed.append("No." if number % 4 == 0 else "Yes.")
+        orders.log(gateway.TextReceived(text=orders.typed[-1]))
+
+
+def _clicked(orders: Orders, number: int) -> None:
+    if orders.questions:
+        approval = list(orders.questions)[number % len(orders.questions)]
+        call_id = approval.removeprefix("approval-")
+        orders.log(tools.ApprovalEnded(approval_id=approval, call_id=call_id, name="do", outcome="approved", by="click"))
 
 
 def _is_result(input: Any) -> bool:
@@ -315,6 +384,11 @@ _DOINGS: Final[dict[str, Callable[[Orders, int], None]]] = {
     "microphone closed": _microphone_closed,
     "result": _result,
     "typed": _typed,
+    "asks": _asks,
+    "step asks": _step_asks,
+    "consent": _consent,
+    "answered": _answered,
+    "clicked": _clicked,
     "stopped": _stopped,
     "operator": _operator,
     "announced": _announced,

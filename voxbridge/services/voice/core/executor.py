@@ -28,8 +28,9 @@ def took(t: Transition, event: events.Event) -> None:
             task_ends.ended(t, event)
         case tools.RunWaiting(reason="ask" | "error" | "step", question=question):
             consent.run_asks(t, event)
-            turns.notice(t, question)
-        case tools.RunWaiting(reason="approval", question=question):
+            if not t.settings.rules:
+                turns.notice(t, question)
+        case tools.RunWaiting(reason="approval", question=question) if not t.settings.rules:
             turns.notice(t, question)  # no reply waits for this call, and would say it
         case (
             tools.RunStepStarted()

@@ -365,8 +365,8 @@ def _next_notice(t: Transition) -> None:
         elif (reply.closed and reply.round.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
             speaking.speak(t)
     consent.watch(t)
-    if question := consent.again(t):
-        turns.notice(t, question)
+    seen = len(t.outputs)
+    _ask(t)
     if t.pending.unheard != t.pending.wanted and _nobody_speaks(t):
         task_ends.want(t)
     while t.pending.notices and _nobody_speaks(t):
@@ -380,6 +380,24 @@ def _next_notice(t: Transition) -> None:
         else:
             turns.say(t, notice.text, turn=0)
             speaking.speak(t)
+    if t.settings.rules:
+        consent.watch(t, since=seen)  # what is only written is said at once
+
+
+def _ask(t: Transition) -> None:
+    """Put the question that is due: an approval in exactly these words, whichever model the agent has."""
+    if t.settings.rules and (not _nobody_speaks(t) or t.speech.trailing):
+        return
+    question = consent.again(t)
+    if question is None:
+        return
+    if not t.settings.rules or (t.state.realtime is not None and question.kind != "approval"):
+        turns.notice(t, question.text)
+    elif t.state.realtime is not None:
+        unanswered.ask_instead(t, question.text)
+    else:
+        turns.say(t, question.text, turn=0)
+        speaking.speak(t)
 
 
 def _nobody_speaks(t: Transition) -> bool:

@@ -16,6 +16,8 @@ from voxbridge.shared.events import voice as ev
 
 ANNOUNCE: Final = "Say this to the user now, in your own voice and nothing else: {}"
 
+ASKED: Final = "(The user is asked now, by another voice: {} Their answer is taken without you. Do not ask it, and do not answer it.)"
+
 
 def timed_out(t: Transition) -> None:
     """Handle the answer timer: nothing came from the model within the turn timeout."""
@@ -110,6 +112,12 @@ def _own_up(t: Transition, apology: str, turn: int, *, instead: str = "") -> Non
         turns.hand_on(t, goes_on=t.reply.goes_on)
     turns.say(t, instead or apology, turn=turn, failed=not instead)
     speaking.speak(t)
+
+
+def ask_instead(t: Transition, question: str) -> None:
+    """Have the installation's own voice put a question, which no model may put in other words; the model is told of it."""
+    connection.say(t, ASKED.format(question), respond=False)
+    _own_up(t, "", 0, instead=question)
 
 
 def owns_up_to_loss(t: Transition) -> bool:

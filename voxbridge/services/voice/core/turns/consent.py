@@ -1,9 +1,13 @@
 """Questions that the user answers: approval of a call by a plain yes or no, and the questions of runs. Pure.
 
 No model takes part: what a page, a file or a result says cannot approve or answer anything. A yes counts only as the next thing that the
-user says after the question was heard to its end, with nothing that the agent said in between, while one question alone is open, and for
-`VALID_MS` at most. Anything else has the question asked once more; after that it lapses. A run takes as its answer what the user says next,
-or how it is to go on.
+user says after the question was heard to its end, word for word, with nothing that the agent said in between, and for `VALID_MS` at most.
+Anything else has the question asked once more; after that it lapses. A run takes as its answer what the user says next, or how it is to go
+on.
+
+Several questions can be open; one is asked at a time, and a yes is for the one that was heard. A question that no answer of the agent puts,
+because a macro's step asks it or a model spoke of something else, is put by the installation's own voice when nobody speaks. Journals with
+the rules 0 know other ways: a question of a realtime model counted as any of ours, and none was answered while two were open.
 """
 
 from __future__ import annotations
@@ -38,6 +42,10 @@ WORDS_LIMIT: Final = 60
 _IN_MODE: Final = {"": "{}", "dry_run": "a dry run of {}", "step_by_step": "{} step by step"}
 """Name of a macro in a mode, in the language that modes are said in."""
 
+_APPROVAL: Final = "approval-"
+"""Beginning of the id of an approval; the rest is the id of its call."""
+
+_ASKING: Final = ("?", "？", "؟")
 _OF_RUNS: Final = ("answer", "choice", "step")
 _DECIDES: Final = {"choice": choice_of, "step": step_choice_of}
 """Reads the plain answer to a question of a run that has a few; any words answer the others."""
@@ -109,8 +117,10 @@ LANGUAGES: Final = tuple(_BY_LANGUAGE)
 
 
 def requested(t: Transition, event: tools.ApprovalRequested) -> None:
-    """Keep a question until it is over."""
-    question = Question(id=event.approval_id, text=event.question)
+    """Keep a question until it is over. One of a program's call is that program's to put, and answered by a click."""
+    if event.by_program:
+        return
+    question = Question(id=event.approval_id, text=event.question, again=t.settings.rules > 0 and not _is_waited_for(t, event.call_id))
     t.pending.questions = (*t.pending.questions, question)[-QUESTIONS_LIMIT:]
 
 
@@ -126,7 +136,7 @@ def run_asks(t: Transition, event: tools.RunWaiting) -> None:
     run_goes_on(t, event.run_id)
     kinds: dict[str, Literal["answer", "choice", "step"]] = {"ask": "answer", "step": "step"}
     kind = kinds.get(event.reason, "choice")
-    question = Question(id=event.run_id, text=event.question, kind=kind, step=event.step)
+    question = Question(id=event.run_id, text=event.question, kind=kind, step=event.step, again=t.settings.rules > 0)
     t.pending.questions = (*t.pending.questions, question)[-QUESTIONS_LIMIT:]
 
 
@@ -151,23 +161,23 @@ def asks(t: Transition, result: dict[str, Any]) -> str:
     return found.text if found is not None and result.get("status") == "needs_approval" else ""
 
 
-def watch(t: Transition) -> None:
-    """Note which questions were heard in this step, and which of them the agent has talked over."""
+def watch(t: Transition, *, since: int = 0) -> None:
+    """Note which questions were heard in this step, after so many of its outputs, and which of them the agent has talked over."""
     if not t.pending.questions:
         return
-    for output in tuple(t.outputs):
+    for output in tuple(t.outputs[since:]):
         if isinstance(output, Append) and isinstance(output.event, ev.AgentSaid):
             said = output.event
             t.pending.questions = tuple(_heard(t, one, said) for one in t.pending.questions if not _lapses(t, one, said))
 
 
-def again(t: Transition) -> str:
-    """Return the question that is to be asked once more now; empty if there is none."""
+def again(t: Transition) -> Question | None:
+    """Return the question that is to be asked now; None if there is none, or if another one waits for its answer."""
+    if t.settings.rules and any(one.heard_at and not _is_stale(t, one) for one in t.pending.questions):
+        return None
     due = next((one for one in t.pending.questions if one.again), None)
-    if due is None:
-        return ""
     t.pending.questions = tuple(replace(one, again=False) if one is due else one for one in t.pending.questions)
-    return due.text
+    return due
 
 
 def answered(t: Transition, text: str, language: str = "") -> str | Match:
@@ -177,10 +187,10 @@ def answered(t: Transition, text: str, language: str = "") -> str | Match:
     if not asked:
         return ""
     (question, *others) = asked
-    if len(t.pending.questions) == 1:
-        settled = _settled(t, question, text, _known(t, language))
+    if len(asked if t.settings.rules else t.pending.questions) == 1:
+        settled = _settled(t, question, text, language)
         if settled:
-            t.pending.questions = ()
+            t.pending.questions = tuple(one for one in t.pending.questions if one is not question)
             return settled
     for one in (question, *others):
         if one.asked >= ASKED_LIMIT and one.kind == "approval":
@@ -190,22 +200,43 @@ def answered(t: Transition, text: str, language: str = "") -> str | Match:
     return ""
 
 
-def _settled(t: Transition, question: Question, text: str, known: Answers) -> str | Match:
-    """Settle the only open question, if this is an answer to it."""
+def _settled(t: Transition, question: Question, text: str, language: str) -> str | Match:
+    """Settle the question that was heard, if this is an answer to it."""
+    known = _known(t, language)
     reads = _DECIDES.get(question.kind)
     if question.kind == "answer" or (reads is not None and reads(text) is not None):
         off = cancels(text)
         t.append(ev.RunAnswered(run_id=question.id, step=question.step, text=text[:ANSWER_CHARACTERS], cancelled=off))
         return known.refused if off else known.granted
-    words = _plain(text)
-    answer = "approved" if words in known.yes else "denied" if words in known.no else ""
-    if not answer or reads is not None or t.now - question.heard_at > VALID_MS * 1_000:
+    answer = _answer(t, text, known)
+    if not answer or reads is not None or _is_stale(t, question):
         return ""
     if question.macro is None:
         t.append(ev.ApprovalAnswered(approval_id=question.id, answer="approved" if answer == "approved" else "denied", words=text))
     elif answer == "approved":
         return question.macro
     return known.granted if answer == "approved" else known.refused
+
+
+def _answer(t: Transition, text: str, known: Answers) -> str:
+    """Return what a plain answer says, `approved` or `denied`, in the language that was heard or in that of the call; empty if it says
+    nothing, or not the same in both. What is asked in return ("Okay?") is no answer."""
+    if t.settings.rules and text.rstrip(" \"'»”’").endswith(_ASKING):
+        return ""
+    words, spoken = _plain(text), (known, _known(t, "")) if t.settings.rules else (known,)
+    said = {"approved" if words in one.yes else "denied" for one in spoken if words in one.yes or words in one.no}
+    return said.pop() if len(said) == 1 else ""
+
+
+def _is_stale(t: Transition, question: Question) -> bool:
+    return t.now - question.heard_at > VALID_MS * 1_000
+
+
+def _is_waited_for(t: Transition, call_id: str) -> bool:
+    """Tell whether an answer of the agent waits for the result of a call: the question that the result asks is put there."""
+    realtime, reply = t.state.realtime, t.reply
+    waiting = [call.call_id for call in realtime.tool_calls.open] if realtime is not None else []
+    return call_id in waiting or (reply is not None and any(call.call_id == call_id for call in reply.round.calls))
 
 
 def _known(t: Transition, language: str) -> Answers:
@@ -224,6 +255,8 @@ def _heard(t: Transition, question: Question, said: ev.AgentSaid) -> Question:
         due = question.asked < ASKED_LIMIT
         heard_at = question.heard_at if cut_off and question.kind in _OF_RUNS else 0
         return replace(question, heard_at=heard_at, again=due, asked=question.asked + due)
+    if t.settings.rules and said.text and question.kind == "approval" and not _is_waited_for(t, question.id.removeprefix(_APPROVAL)):
+        return replace(question, again=True)  # the agent's answer spoke of something else
     return question
 
 
@@ -244,13 +277,13 @@ def _asks(t: Transition, said: str, question: Question) -> bool:
     """Tell whether the agent asked. Any words answer a run, so a model, which may ask other things as well, must have used most of its
     words."""
     if t.state.realtime is None or question.kind == "approval":
-        return _is_question(said, question.text, whole=t.state.realtime is None)
+        return _is_question(said, question.text, whole=t.state.realtime is None or t.settings.rules > 0)
     wanted, found = set(_plain(question.text).split()), set(_plain(said).split())
     return len(wanted & found) >= OVERLAP * len(wanted)
 
 
 def _is_question(said: str, question: str, *, whole: bool) -> bool:
-    """Tell whether the agent asked: word for word where the words were ours, with a question at its end where they were a model's."""
+    """Tell whether the agent asked: word for word, or, in journals with the rules 0, with any question where the words were a model's."""
     return _plain(question) in _plain(said) if whole else "?" in said[-WORDS_LIMIT:]
 
 
