@@ -82,11 +82,13 @@ async def test_a_text_runs_nothing_that_is_not_submitted(here: Viewed, definitio
     terminal = await here.start(definition)
     await here.wait(terminal, "idle")
     command = "__import__('pathlib').Path('{trap}').touch()" if definition == "python" else "touch {trap}"
+    # Python hears of a signal later than of what is typed after it: there the line is only cleared.
+    keys = ("ctrl-e", "ctrl-u") if definition == "python" else ("ctrl-e", "ctrl-u", "ctrl-c")
     for paste in PASTES:
         text = paste.replace("touch {trap}", command).replace("touch\u00a0{trap}", command).format(trap=trap)
         sent = await here.send(terminal, text, submit=False)
         assert sent.outcome in ("typed", "not_submitted")
-        for key in ("ctrl-e", "ctrl-u", "ctrl-c"):
+        for key in keys:
             await here.ask(asked.SendKey(by=BY, terminal=terminal, key=key))
     await here.send(terminal, "1+1" if definition == "python" else "echo still-here")
     await here.wait(terminal, "text", "2" if definition == "python" else "still-here")
