@@ -119,6 +119,28 @@ async def test_a_macro_that_never_ran_is_deleted(executors: Executors, caller: C
     assert (asked.name, asked.arguments) == ("delete_macro", {"name": "Night"})
 
 
+async def test_of_two_macros_that_are_made_of_one_name_at_a_time_the_first_counts(executors: Executors, caller: Caller, log: Log) -> None:
+    async with executors.running(PACKS):
+        for number in range(4):
+            for text in ("one", "other"):
+                steps = [{"call": "echo", "arguments": {"text": text}}]
+                arguments = {"name": f"tidy up {number}", "steps": steps}
+                called = ToolCalled(
+                    call_id=f"{text}{number}", name="create_macro", arguments=arguments, kind="server", turn=1, deadline_ms=30_000
+                )
+                await caller.say(called)
+        await eventually(lambda: len(caller.told(ToolCompleted, ToolFailed)) == 8)
+    made = {event.call_id for event in caller.told(ToolCompleted) if isinstance(event, ToolCompleted)}
+    failed = {event.call_id: event.error.code for event in caller.told(ToolFailed) if isinstance(event, ToolFailed)}
+    assert len(made) == 4
+    assert set(failed.values()) == {Code.CONFLICT}
+    macros = await Library(log, EXAMPLES).macros("local")
+    found = {
+        key: document.steps[0].action.arguments["text"] for key, document in macros.items() if isinstance(document.steps[0].action, Call)
+    }
+    assert found == {f"tidy_up_{number}": "one" if f"one{number}" in made else "other" for number in range(4)}
+
+
 async def test_what_a_macro_cannot_do_is_said_before_it_is_saved(executors: Executors, caller: Caller) -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"steps": ["nothing"]}, "no function 'nothing'"),

@@ -372,6 +372,8 @@ class MacroSaved(Event, frozen=True, kw_only=True):
     macro_id: str
     account: str
     document: dict[str, Any]
+    fresh: bool = False
+    """True for one that may take no other's place: where two of one name are made at a time, the first one counts."""
 
 
 @event("macro.deleted", writer="tools")

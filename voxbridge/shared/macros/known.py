@@ -25,6 +25,8 @@ def spoken(log: Iterable[events.Recorded]) -> tuple[Spoken, ...]:
     found: dict[str, Spoken] = {}
     for recorded in log:
         event = recorded.event
+        if isinstance(event, MacroSaved) and event.fresh and event.macro_id in found:
+            continue
         if isinstance(event, MacroSaved | MacroDeleted):
             found.pop(event.macro_id, None)
         if isinstance(event, MacroSaved):

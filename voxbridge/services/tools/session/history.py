@@ -8,7 +8,7 @@ from typing import Any, Final
 from voxbridge.services.tools.registry import Tool
 from voxbridge.services.tools.runs.draft import Past
 from voxbridge.services.tools.session.lookup import RUN_TOOL
-from voxbridge.shared.events.tools import TaskCompleted, TaskFailed, TaskInterrupted, ToolCompleted
+from voxbridge.shared.events.tools import TaskCancelled, TaskCompleted, TaskFailed, TaskInterrupted, ToolCompleted
 from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.log.reader import Log
 
@@ -31,11 +31,13 @@ async def done(log: Log, sid: str, tools: Mapping[str, Tool], *, now: int) -> li
                 if event.kind != "browser" and now - recorded.ts <= RECENT_US:
                     called[event.call_id] = event
             elif isinstance(event, ToolCompleted):
-                if event.result.get("status") != "needs_approval":
+                if event.result.get("repeated"):  # nothing ran: the call that it repeats did
+                    lost.add(event.call_id)
+                elif event.result.get("status") != "needs_approval":
                     results[event.call_id] = event.result
             elif isinstance(event, TaskCompleted):
                 results[event.task_id.removeprefix("task-")] = event.result
-            elif isinstance(event, TaskFailed | TaskInterrupted):
+            elif isinstance(event, TaskFailed | TaskInterrupted | TaskCancelled):
                 lost.add(event.task_id.removeprefix("task-"))
     found = list(called.values())[-CALLS_LIMIT:]
     return [_past(event, tools, None if event.call_id in lost else results.get(event.call_id)) for event in found]

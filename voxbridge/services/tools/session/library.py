@@ -51,6 +51,8 @@ class Library:
         macros: dict[str, Document] = {}
         for recorded in sorted(found, key=lambda one: one.seq):
             event = recorded.event
+            if isinstance(event, MacroSaved) and event.fresh and event.macro_id in macros:
+                continue
             if isinstance(event, MacroSaved | MacroDeleted):
                 macros.pop(event.macro_id, None)
             if isinstance(event, MacroSaved):

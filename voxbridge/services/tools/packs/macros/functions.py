@@ -114,9 +114,7 @@ async def create_macro(
     document = parse(given)
     known = await ctx.documents("macro")
     key = macro_id(document.name)
-    if key in known and known[key] != document:
-        message = f"There is a macro {known[key].name!r} already. Delete it first, or choose another name."
-        raise VoxbridgeError(Code.CONFLICT, message, field="name")
+    _same(known.get(key), document)
     if key not in known and len(known) >= MACROS_LIMIT:
         raise VoxbridgeError(Code.OVERLOADED, f"There are {MACROS_LIMIT} macros already; delete one first.", limit=MACROS_LIMIT)
     others = {one.name: one for other, one in known.items() if other != key}
@@ -127,10 +125,17 @@ async def create_macro(
         return Proposal(arguments={field: value for field, value in given.items() if value}, question=question)
     made = key not in known or ctx.attempt > 1
     if key not in known:
-        await ctx.keep(MacroSaved(macro_id=key, account=ctx.account, document=as_data(document)))
+        await ctx.keep(MacroSaved(macro_id=key, account=ctx.account, document=as_data(document), fresh=True))
+        _same((await ctx.documents("macro")).get(key), document)  # another one may have been made meanwhile
     said = f"I saved {document.name}: {spoken.steps(document)}. {spoken.trigger(document)}"
     result = {"macro_id": key, "name": document.name, "steps": len(document.steps), "triggers": document.triggers, "spoken": said}
     return Reversible(result=result, undo={"macro_id": key, "document": as_data(document)}) if made else result
+
+
+def _same(found: Document | None, document: Document) -> None:
+    if found is not None and found != document:
+        message = f"There is a macro {found.name!r} already. Delete it first, or choose another name."
+        raise VoxbridgeError(Code.CONFLICT, message, field="name")
 
 
 @function(effect="read")
