@@ -120,11 +120,19 @@ def test_no_line_of_small_talk_stands_there_twice() -> None:
         ("as the sistem has it", ["system"]),
         ("from light to dark", ["light", "dark"]),
         ("change it", ["light", "dark", "system"]),
+        ("turn off dark mode", ["light", "dark", "system"]),
+        ("anything but not dark", ["light", "dark", "system"]),
     ],
 )
 def test_an_enum_holds_what_was_said(said: str, kept: list[str]) -> None:
     schema = {"type": "object", "properties": THEMES, "required": ["theme"]}
     assert narrowed(schema, said)["properties"]["theme"]["enum"] == kept
+
+
+def test_a_verb_that_begins_a_request_names_no_value() -> None:
+    schema = {"type": "object", "properties": {"method": {"type": "string", "enum": ["get", "post", "put"]}}, "required": ["method"]}
+    assert narrowed(schema, "put a new endpoint for orders there")["properties"]["method"]["enum"] == ["get", "post", "put"]
+    assert narrowed(schema, "write a put endpoint for orders")["properties"]["method"]["enum"] == ["put"]
 
 
 def test_an_argument_that_may_be_left_out_is_when_none_of_its_values_was_said() -> None:

@@ -77,7 +77,7 @@ class ChatCompletions:
         """Run the model, as `LanguageModel.complete` says."""
         calls, thoughts = ToolCalls(), Thoughts()
         usage: Any = None
-        finished = ""
+        finished, more = "", False
         model = request.model or self._default_model
         async with self._client() as held:
             with named("language", held.key):
@@ -92,6 +92,7 @@ class ChatCompletions:
                 async with stream:
                     async for chunk in stream:
                         usage = chunk.usage or usage
+                        more = more or (self._catalogue is not None and getattr(chunk, "more", False) is True)
                         for choice in chunk.choices:
                             finished = choice.finish_reason or finished
                             if choice.delta.content and (text := thoughts.take(choice.delta.content)):
@@ -111,7 +112,10 @@ class ChatCompletions:
         for request_of_tool in requested:
             yield request_of_tool if self._catalogue is None else own_offer.as_offered(request_of_tool, request.functions)
         yield Completed(
-            effect=effect, input_tokens=usage.prompt_tokens if usage else 0, output_tokens=usage.completion_tokens if usage else 0
+            effect=effect,
+            input_tokens=usage.prompt_tokens if usage else 0,
+            output_tokens=usage.completion_tokens if usage else 0,
+            more=more,
         )
 
     def _offer(self, functions: Sequence[Function], *, shared: bool, background: bool = False) -> dict[str, Any]:

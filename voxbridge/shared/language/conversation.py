@@ -65,6 +65,8 @@ class Completed(msgspec.Struct, frozen=True, kw_only=True, tag="completed"):
     effect: int
     input_tokens: int = 0
     output_tokens: int = 0
+    more: bool = False
+    """True if the user's words hold another wish: the model is asked for it with the result of this call."""
 
 
 Written = TextDelta | ToolRequested | Completed

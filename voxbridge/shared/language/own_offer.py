@@ -54,6 +54,8 @@ def _tool(function: Function, known: Function | None, *, listed: bool = True) ->
     utterances = _handoff(function) if function.name == HANDOFF else known.utterances if known else ()
     if utterances:
         told["utterances"] = [text[:UTTERANCE_CHARACTERS] for text in utterances[:UTTERANCES_LIMIT]]
+    if known is not None and known.effect == "read":
+        told["reads"] = True
     if not listed:
         told["listed"] = False
     if names:

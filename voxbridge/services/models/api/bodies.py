@@ -90,6 +90,8 @@ class Function(_Body):
     """An extension: false for a function that may be called and is not told of in the prompt."""
     names: Annotated[dict[str, Annotated[list[ThingName], Field(max_length=MAX_NAMES)]], Field(max_length=MAX_NAMED)] = {}
     """An extension: the things that there are now, by the argument that names one: pages, macros, graphs."""
+    reads: bool = False
+    """An extension: true for a function that changes nothing, so that a question about what was done may surely want it."""
 
 
 class ToolOffer(_Body):
@@ -161,7 +163,7 @@ class ChatRequest(_Body):
     def offered(self) -> list[chatml.Tool]:
         """Return the tools for `core`. Raises the errors of `chatml.check_tools`."""
         tools = [
-            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances), one.listed, one.names)
+            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances), one.listed, one.names, one.reads)
             for one in (offer.function for offer in self.tools or ())
         ]
         chatml.check_tools(tools)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -17,6 +18,7 @@ from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
 from voxbridge.services.models.choice.arguments import narrowed, written
 from voxbridge.services.models.choice.router import Router
+from voxbridge.services.models.choice.several import is_said, wishes
 from voxbridge.services.models.core import chatml, grammar
 from voxbridge.services.models.engines.background import collected
 from voxbridge.services.models.engines.llm import CONTEXT_TOKENS, Llm, Sampling, Step
@@ -40,6 +42,9 @@ class Plan(msgspec.Struct, frozen=True):
     only: str = ""
     """The answer, if no other one is possible: the model is not asked."""
 
+    more: bool = False
+    """True if the request has another wish, for which the caller asks again with the result of this one's call."""
+
 
 ROUTED_BIAS: Final = -1.4
 """Added to a model's bias where a router could not tell: what is surely a call is sorted out by then, and the whole bias makes needless
@@ -54,10 +59,11 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     favour: tuple[tuple[str, float], ...] = ()
     among: Sequence[chatml.Tool] = tools
     few: Sequence[chatml.Tool] = ()
+    more = False
     if router is not None:
         messages = [_as_written(message) for message in messages]
     if router is not None and choice.mode == "auto":
-        choice, among, odds, few = _chosen(router, messages, tools)
+        choice, among, odds, few, more = _chosen(router, messages, tools)
         call_bias += ROUTED_BIAS + odds
     begun, only = (chatml.begun(among, choice), chatml.only_answer(among, choice)) if tools else ("", "")
     if tools:
@@ -81,6 +87,7 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
         short=chatml.render(messages, few, form) if 0 < len(few) < len(tools) else None,
         begun="" if only else begun,
         only=only,
+        more=more,
     )
 
 
@@ -88,20 +95,35 @@ def _as_written(message: chatml.Message) -> chatml.Message:
     return msgspec.structs.replace(message, text=written(message.text)) if message.role == "user" else message
 
 
-def _chosen(
-    router: Router, messages: Sequence[chatml.Message], tools: Sequence[chatml.Tool]
-) -> tuple[chatml.Choice, list[chatml.Tool], float, list[chatml.Tool]]:
-    """Return whether a tool is to be called, which may be, the logarithm of the odds that one is, and the few tools that this part of the
-    conversation is about. After a result the model speaks."""
-    decision = routers.decide(router, messages)
+class _Chosen(NamedTuple):
+    """Decision for a request: whether a tool is to be called, which may be, the logarithm of the odds that one is, the few tools that this
+    part of the conversation is about, and whether another wish of the request is left."""
+
+    choice: chatml.Choice
+    among: list[chatml.Tool]
+    odds: float
+    few: list[chatml.Tool]
+    more: bool = False
+
+
+def _chosen(router: Router, messages: Sequence[chatml.Message], tools: Sequence[chatml.Tool]) -> _Chosen:
+    """Choose for the last thing that the user said, or for the wish in it that is next. After the last result the model speaks."""
+    decision = routers.decide(router, messages, {tool.name for tool in tools if tool.reads})
     called = {message.call.name for message in messages if message.call is not None}
+    answers = messages[-1].role == "tool"
+    said, made = routers.asked(messages)
+    parts = wishes(said, partial(routers.wanted, router))
+    another = len(parts) > 1 and made < len(parts) and (not answers or is_said(messages[-1].text))
+    if another:
+        said = parts[made]
+        decision = router.decide(said)
     few = [tool for tool in tools if tool.name in called or tool.name in decision.shortlist]
-    if decision.mode == "words" or messages[-1].role == "tool":
-        return chatml.Choice("none"), [], 0.0, few
+    if decision.mode == "words" or (answers and not another):
+        return _Chosen(chatml.Choice("none"), [], 0.0, few)
     likely = decision.among if decision.mode == "call" else decision.shortlist
-    said = next(message.text for message in reversed(messages) if message.role == "user")
     among = [msgspec.structs.replace(tool, parameters=narrowed(tool.parameters, said, tool.names)) for tool in tools if tool.name in likely]
-    return chatml.Choice("required" if decision.mode == "call" else "auto"), among, decision.odds, few
+    choice = chatml.Choice("required" if decision.mode == "call" else "auto")
+    return _Chosen(choice, among, decision.odds, few, more=another and made + 1 < len(parts))
 
 
 def _usage(step: Step) -> dict[str, Any]:
@@ -187,7 +209,7 @@ class Answer:
         if name:
             message["tool_calls"] = [{"id": self._call_id, "type": "function", "function": {"name": name, "arguments": arguments}}]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason(last)}
-        return {**self._head("chat.completion"), "choices": [choice], "usage": _usage(last)}
+        return {**self._head("chat.completion"), "choices": [choice], "usage": _usage(last), **self._more()}
 
     async def chunks(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the `chat.completion.chunk` objects in order."""
@@ -197,9 +219,12 @@ class Answer:
             for piece in pieces:
                 yield self._chunk(self._delta(piece))
             if step.reason:
-                yield self._chunk({}, self._reason(step))
+                yield {**self._chunk({}, self._reason(step)), **self._more()}
                 if self._request.stream_options and self._request.stream_options.include_usage:
                     yield {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(step)}
+
+    def _more(self) -> dict[str, Any]:
+        return {"more": True} if self._plan.more and self._reader.called else {}
 
     def _delta(self, piece: chatml.Piece) -> dict[str, Any]:
         match piece:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ import numpy as np
 from voxbridge.services.models.api.router_files import RouterFiles
 from voxbridge.services.models.choice import meanings
 from voxbridge.services.models.choice.meanings import Meanings
+from voxbridge.services.models.choice.moods import mood
 from voxbridge.services.models.choice.router import Before, Decision, Known, Router
 from voxbridge.services.models.core.chatml import Call, Message, Tool
 from voxbridge.shared.agents.notes import without_notes
@@ -76,8 +77,25 @@ def read_meanings() -> Meanings:
         return Meanings(table["words"].tobytes().decode().split("\n"), table["vectors"])
 
 
-def decide(router: Router, messages: Sequence[Message]) -> Decision:
-    """Return what the last thing that the user said wants, in the light of the turn before. What was answered already is no sure call."""
+def asked(messages: Sequence[Message]) -> tuple[str, int]:
+    """Return what the user said last, and how many calls were made for it."""
+    told = [index for index, message in enumerate(messages) if message.role == "user" and not message.text.startswith(OPENING)]
+    said = {index: words for index in told if (words := without_notes(messages[index].text))}
+    if not said:
+        return "", 0
+    last = max(said)
+    return said[last], sum(message.call is not None for message in messages[last:])
+
+
+def wanted(router: Router, said: str) -> str:
+    """Return the function that a text surely wants; empty if none."""
+    decision = router.decide(said)
+    return decision.shortlist[0] if decision.mode == "call" and mood(said) == "wish" else ""
+
+
+def decide(router: Router, messages: Sequence[Message], reads: Collection[str] = ()) -> Decision:
+    """Return what the last thing that the user said wants, in the light of the turn before. What was answered already is no sure call, and
+    neither is what is no wish of the user's own; what they ask about the past may surely want one of the functions that only read."""
     told = [index for index, message in enumerate(messages) if message.role == "user" and not message.text.startswith(OPENING)]
     said = {index: words for index in told if (words := without_notes(messages[index].text))}
     if not said:
@@ -88,6 +106,11 @@ def decide(router: Router, messages: Sequence[Message]) -> Decision:
         called = [_called(message.call) for message in messages[earlier[-1] : last] if message.call is not None]
         before = Before(said[earlier[-1]], called[-1]) if called else None
     decision = router.decide(said[last], before)
+    feeling = mood(said[last])
+    if feeling == "denied":
+        return msgspec.structs.replace(decision, mode="words")
+    if decision.mode == "call" and (feeling == "told" or (feeling == "asked" and decision.shortlist[0] not in reads)):
+        return msgspec.structs.replace(decision, mode="unsure")
     answered = any(message.role == "assistant" and message.text for message in messages[last : told[-1]])
     return msgspec.structs.replace(decision, mode="unsure") if answered and decision.mode == "call" else decision
 

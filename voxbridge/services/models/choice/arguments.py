@@ -20,6 +20,12 @@ SECONDS: Final = "seconds"
 
 NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
+_AWAY: Final = frozenset(("off", "out", "not", "no", "without", "instead", "than", "except", "don't", "stop", "disable"))
+"""Words that may turn a value into the one that is not wanted: "turn off dark mode". A request with one has no value left out."""
+
+_VERBS: Final = frozenset(("put", "get", "post", "delete", "patch", "set", "add", "list", "read", "write", "run", "open", "start", "stop"))
+"""Words that say what is to be done where a request begins with them, and are no value of an argument there."""
+
 _HALF: Final = 0.5
 _LIKE: Final = 5
 """Letters with which two words of one kind begin alike: "selected" and "selection"."""
@@ -45,7 +51,9 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
         return dict(schema)
     required = list(schema.get("required", ()))
     known = {name: {**properties[name], "enum": list(values)} for name, values in names.items() if values and name in properties}
-    named = _named({**properties, **known}, features.words(said))
+    spoken = features.words(said)
+    named = _named({**properties, **known}, spoken[1:] if spoken and spoken[0] in _VERBS else spoken)
+    away = not _AWAY.isdisjoint(spoken)
     kept: dict[str, Any] = {}
     for name, value in properties.items():
         if name in known:
@@ -56,7 +64,7 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
             length = spoken_durations.seconds(said) if name == SECONDS else None
             kept[name] = value if length is None else {"type": "integer", "enum": [length]}
         elif named[name]:
-            kept[name] = {**value, "enum": named[name]}
+            kept[name] = value if away else {**value, "enum": named[name]}
             required += [name] if name not in required else []
         elif name in required:
             kept[name] = value

@@ -58,6 +58,9 @@ class Tool(msgspec.Struct, frozen=True):
     names: Mapping[str, Sequence[str]] = {}
     """Things that there are now, by the argument that names one."""
 
+    reads: bool = False
+    """True if it changes nothing: what the user asks about what was done may be a call of it."""
+
 
 class Call(msgspec.Struct, frozen=True):
     """A call of a tool, with its arguments as JSON text."""

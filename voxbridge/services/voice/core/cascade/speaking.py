@@ -104,6 +104,7 @@ def completed(t: Transition, input: inputs.Completed) -> None:
         return
     usage = turns_usage.added(reply.usage, turns_usage.counted(t.state, input.input_tokens, input.output_tokens))
     reply = _otherwise(reply)
+    t.pending.more = input.more
     reply = replace(reply, round=replace(reply.round, effect=None, away_since=0), usage=usage, closed=not reply.round.uses)
     t.speech.reply = reply
     if reply.round.uses:

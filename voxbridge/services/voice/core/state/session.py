@@ -124,6 +124,9 @@ class Pending(msgspec.Struct, kw_only=True):
     results: tuple[tuple[str, dict[str, Any]], ...] = ()
     """Results of calls of the current round, by call id."""
 
+    more: bool = False
+    """True if the user's words hold another wish than that of the current round's call: the model is asked for it next."""
+
     held: tuple[ToolCalled, ...] = ()
     """Calls that begin when the user has been quiet for a moment; see `open_calls`."""
 

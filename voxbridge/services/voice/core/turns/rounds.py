@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from voxbridge.services.voice.core import agents, page_functions
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory, prompt
-from voxbridge.services.voice.core.state import Call, Order, Reply
+from voxbridge.services.voice.core.state import Call, Order, Piece, Reply
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import consent, open_calls, screen
 from voxbridge.shared.agents.functions import failed_result
@@ -21,6 +21,9 @@ CALL_MARGIN_MS: Final = 5_000
 ROUNDS: Final = 5
 """Rounds of calls in a turn, for a session that was opened without a limit."""
 CALLS_LIMIT: Final = 8
+LEFT: Final = "One thing first; please ask me for the rest again after it."
+"""Words before a question, which is the last thing that is said, where the user's words hold another wish."""
+
 REFUSALS_LIMIT: Final = 2 * CALLS_LIMIT
 """Calls in one round that get an answer: those that were made, then those that were refused; more are ignored."""
 
@@ -31,13 +34,16 @@ def leaves(t: Transition) -> bool:
     return handoff is not None and handoff.target != t.team.agent.name and t.utterance is None
 
 
-def ask(t: Transition, *, plain: bool = False) -> None:
-    """Start one round of the language model for the current reply; a `plain` one offers no functions."""
+def ask(t: Transition, *, plain: bool = False, said: str = "") -> None:
+    """Start one round of the language model for the current reply, after words that are `said` as they are; a `plain` one offers no
+    functions."""
     reply = new_round(t.current_reply)
+    if said:
+        reply = replace(reply, pieces=(*reply.pieces, Piece(text=said, done=t.team.output == "text")))
     t.speech.reply = replace(
         reply, round=replace(reply.round, plain=plain, number=reply.round.number + 1, unsplit="", calls=()), closed=False
     )
-    t.pending.results = ()
+    t.pending.results, t.pending.more = (), False
     _complete(t)
 
 
@@ -156,10 +162,13 @@ def next_round(t: Transition) -> None:
     reply = t.current_reply
     if reply.round.effect is not None or reply.round.calls or not reply.round.uses:
         return
-    words = _question(t, reply) or reply_in_result(t, reply)
+    question = _question(t, reply)
+    words = f"{LEFT} {question}" if question and t.pending.more else question or reply_in_result(t, reply)
     memory.remember_round(t, reply)
     if leaves(t):
         t.speech.reply = replace(new_round(reply), closed=True)
+    elif words and t.pending.more and not question:
+        ask(t, said=words)
     elif words:
         reply = new_round(reply)
         t.speech.reply = replace(reply, round=replace(reply.round, unsplit=words), closed=True)
@@ -176,8 +185,9 @@ def _question(t: Transition, reply: Reply) -> str:
 def reply_in_result(t: Transition, reply: Reply) -> str:
     """Return the `spoken` text of the round's only result, if the session says it instead of asking the model again; else empty."""
     results = dict(t.pending.results)
+    alone = reply.round.order is not None or t.pending.more
     if not (t.settings.speak_results or reply.round.order is not None) or len(reply.round.uses) != 1:
         return ""
     result = results.get(reply.round.uses[0].call_id, {})
-    spoken = result.get("spoken") or (result.get("error") if reply.round.order is not None else "")
+    spoken = result.get("spoken") or (result.get("error") if alone else "")
     return spoken if isinstance(spoken, str) else ""

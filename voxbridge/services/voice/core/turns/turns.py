@@ -87,7 +87,7 @@ def begin_reply(
     """Ask the language model for an answer to the conversation so far, or make the call that the user's words are an `order` for. If a
     handoff is about to happen, its target is asked later instead. `usage` is what the turn has cost so far."""
     t.counters.generation += 1
-    t.pending.results = ()
+    t.pending.results, t.pending.more = (), False
     t.speech.unplayed = None
     t.speech.reply = Reply(
         generation=t.counters.generation,

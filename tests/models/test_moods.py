@@ -1,0 +1,81 @@
+"""Wishes and what only has their words: denied, past, told, supposed. None of those forces a call."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.choice import moods as bench_moods
+from bench.choice import sets
+from voxbridge.services.models.api import routers
+from voxbridge.services.models.choice.moods import mood
+from voxbridge.services.models.choice.router import Router
+from voxbridge.services.models.core import chatml
+
+READS = {function.name for function in sets.functions() if function.effect == "read"}
+
+
+@pytest.fixture(scope="module")
+def router() -> Router:
+    """Return a router of the installation's functions."""
+    tools = [chatml.Tool(one.name, one.description, one.parameters, one.utterances) for one in sets.functions()]
+    return Router([routers.known(tool) for tool in tools], routers.read_meanings())
+
+
+def decided(router: Router, said: str) -> str:
+    """Return the mode of a request that begins a conversation."""
+    return routers.decide(router, [chatml.Message("user", said)], READS).mode
+
+
+def test_none_of_two_hundred_sentences_forces_a_call_that_it_does_not_want(router: Router) -> None:
+    found = bench_moods.sentences()
+    assert len(found) >= 200
+    forced = [one for one in found if decided(router, one.said) == "call"]
+    assert forced == []
+
+
+def test_what_is_denied_wants_words(router: Router) -> None:
+    denied = [one.said for one in bench_moods.sentences() if one.kind == "denied"]
+    assert [said for said in denied if decided(router, said) != "words"] == []
+
+
+@pytest.mark.parametrize("index", range(len(bench_moods.WISHES)))
+def test_the_wishes_themselves_are_wishes(index: int) -> None:
+    wish = bench_moods.WISHES[index][0]
+    for said in (wish, f"please {wish}", f"no, {wish}", f"I said {wish}", f"could you {wish}", f"{wish}, but do not tell anyone"):
+        assert mood(said) == "wish", said
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("what does the word password mean", "told"),
+        ("what does this cron expression mean", "wish"),
+        ("don't forget to remind me of the milk", "wish"),
+        ("don't set a timer, set an alarm", "told"),
+        ("I don't need the cleanup macro any more", "wish"),
+        ("have the researcher look into it", "wish"),
+        ("did you delete the macro", "told"),
+        ("was the macro deleted", "asked"),
+        ("what did I say about Anna", "asked"),
+        ("why don't you set a timer", "told"),
+        ("", "wish"),
+        ("please", "wish"),
+        ("no " * 400 + "don't", "denied"),
+    ],
+)
+def test_moods(said: str, expected: str) -> None:
+    assert mood(said) == expected
+
+
+def test_a_sentence_of_any_length_is_read_in_time_that_grows_with_it() -> None:
+    assert mood("the the " * 20_000) == "wish"
+
+
+def test_nothing_that_people_say_to_want_a_function_is_held_back() -> None:
+    lost = {
+        said: mood(said)
+        for function in sets.functions()
+        for said in function.utterances
+        if mood(said) != "wish" and not (mood(said) == "asked" and function.effect == "read")
+    }
+    assert lost == {}

@@ -1,0 +1,79 @@
+"""The mood of a request: whether it is a wish that the user has now, one that they deny, or only told, quoted or asked about.
+
+The words of a function say nothing about that: "don't set a timer", "he said delete the macro" and "did you delete the macro" have all of
+them. The rules are about the beginnings of English clauses, as what people say to want a function is English; they only ever hold a call
+back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+Mood = Literal["wish", "denied", "told", "asked"]
+"""A wish may force a call; what is asked about what was done may force one that only reads; what is told, quoted or supposed leaves the
+choice to the model; what is denied wants words."""
+
+_CLAUSES: Final = re.compile(r"[.,;:!?]+\s+|\s+(?:but|instead|rather)\s+", re.IGNORECASE)
+_FILLER: Final = re.compile(
+    r"(?:please|no|oh|well|and|so|now|hey|okay|ok|wait|hang on|hold on|actually|just|listen|look|honestly|computer|assistant"
+    r"|i (?:said|repeat)|i told you(?: to)?|one moment|sorry|thanks|thank you)\b[\s,]*",
+    re.IGNORECASE,
+)
+
+_DENIED: Final = re.compile(
+    r"(?:(?:you )?(?:do not|don't(?! you\b)|dont|must not|mustn't|should not|shouldn't|shall not|need not|needn't|(?:had )?better not)"
+    r"|never(?! mind)|under no circumstances|by no means|there is no need (?:to|for)|there's no need (?:to|for)|need (?:to|for)"
+    r"|i (?:do not|don't|dont|never|would not|wouldn't) (?:want|need|like|wish|asked?)"
+    r"|i(?:'d| would) (?:rather|prefer) (?:you (?:did not|didn't|not)|not)"
+    r"|i (?:have not|haven't|did not|didn't) (?:want|ask|say|tell)\w*|nobody (?:asked|wants|said)|not (?:now|yet))\b"
+    r"(?!\s+(?:for ?get|fail|hesitate|worry|let me forget)\b)"
+    r"(?!.*\b(?:any ?more|any longer|without asking|on your own)\b)",
+    re.IGNORECASE,
+)
+
+_WHO: Final = r"(?:he|she|they|somebody|someone|everybody|everyone|my \w+|your \w+|our \w+|the \w+|a \w+)"
+_DONE: Final = r"(?!need|feed|speed|liked|meant)(?:\w{2,}ed|set|made|put|wrote|ran|sent|took|turned|given|done|gone|taken|told|written)"
+_TOLD: Final = re.compile(
+    rf"(?:{_WHO}|[a-z]+) (?:just |once |always |often |already )?(?:said|says|told|tells|asked|asks|wrote|writes|shouted|whispered"
+    rf"|suggested|suggests|reads|claimed|claims|used to|kept saying|keeps saying)\b.*|{_WHO} wants? (?:me|you|us) to .*"
+    rf"|{_WHO} wanted .*|{_WHO} (?:always |often |never )?(?:say|tell|ask|write|claim|suggest)\b.*"
+    r"|(?:(?:why|when|how|where) )?(?:did|have|had|were)(?:n't)? you (?!got\b|finished\b|any\b|ever\b)\w.*"
+    r"|(?:yesterday|last (?:week|night|month|year|time)|earlier today|a while ago|the other day|once upon)\b.*"
+    rf"|(?:i|we|you|he|she|they) (?:just |already |once |have |had )*{_DONE} .*"
+    r"|(?:suppose|imagine|what if|should (?:i|we)|would it|is it (?:possible|true|okay|ok)|why (?:would|should|don't) )\b.*"
+    rf"|if (?:i|you|we|{_WHO}) (?:say|says|said|ask|asks|asked|tell|tells|told|were|was|wanted|would|could|did)\b.*"
+    r"|.*\bwhat (?:happens|would happen)\b.*|.*\bmeaning of\b.*"
+    r"|what (?:does|do|did) (?:the (?:words?|terms?|phrase|name|verb|expression|sentence)\b"
+    r"|(?!(?:the|this|that|these|those|it|my)\b)).*\bmean\b.*"
+    r"|how (?:do|would|can|does) (?:you|i|we|one|somebody|people) (?:say|spell|pronounce)\b.*|what is the word for .*",
+    re.IGNORECASE,
+)
+_ASKED: Final = re.compile(
+    r"(?:(?:why|when|how|where|what|who|which \w+) )?(?:(?:did|had|was|were|has)(?:n't)? it\b"
+    r"|(?:did|had|was|were|has|have)(?:n't)? (?:you|i|we|he|she|they|somebody|someone|anybody|anyone)\b).*"
+    r"|(?:(?:why|when|how|where|what|who|which \w+) )?(?:did|had|was|were|has)(?:n't)? (?:my|the|that|this) \w+ .*",
+    re.IGNORECASE,
+)
+
+
+def mood(said: str) -> Mood:
+    """Return the mood of a request: that of its first clause that says more than a filler; a denial with a wish behind it is only told."""
+    clauses = [clause for part in _CLAUSES.split(" ".join(said.split())) if (clause := _without_filler(part))]
+    moods = [_of(clause) for clause in clauses]
+    if not moods or moods[0] == "wish":
+        return "wish"
+    return moods[0] if all(one == moods[0] for one in moods) else "told"
+
+
+def _of(clause: str) -> Mood:
+    if _DENIED.match(clause):
+        return "denied"
+    return "told" if _TOLD.fullmatch(clause) else "asked" if _ASKED.fullmatch(clause) else "wish"
+
+
+def _without_filler(clause: str) -> str:
+    clause = clause.replace("’", "'").strip(" \"“”'‘")
+    while (found := _FILLER.match(clause)) is not None and found.end():
+        clause = clause[found.end() :]
+    return clause
