@@ -8,6 +8,7 @@ import pytest
 from tests.voice.conversation import START_US, Conversation
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import consent
 from voxbridge.services.voice.core.turns.open_calls import QUIET_MS
 from voxbridge.shared.events import gateway, tools
@@ -324,3 +325,16 @@ def test_a_question_that_the_agents_answer_leaves_out_is_asked_after_it() -> Non
     call.write("It is nine.")
     hears(call)
     assert [said.text for said in call.events(ev.AgentSaid)] == ["It is nine.", QUESTION]
+
+
+def test_words_after_the_question_make_it_another_one() -> None:
+    call = Conversation()
+    calls(call)
+    needs(call)
+    call.synthesize()
+    question = call.state.pending.questions[0]
+    said = ev.AgentSaid(text=f"{QUESTION} Or shall I sing?", turn=1, generation=9, unheard="", interrupted=False, played_ms=None)
+    t = Transition(call.state, START_US)
+    t.append(said)
+    consent.watch(t)
+    assert [one.heard_at for one in t.pending.questions if one.id == question.id] == [0]

@@ -219,7 +219,7 @@ def _consented(orders: Orders) -> Iterator[str]:
     for one in _told(orders, ev.AgentSaid, ev.ApprovalAnswered):
         if isinstance(one, ev.AgentSaid):
             heard += ["" if one.interrupted else one.text] if one.text else []
-        elif one.answer != "lapsed" and orders.questions[one.approval_id] not in (heard or [""])[-1]:
+        elif one.answer != "lapsed" and not (heard or [""])[-1].endswith(orders.questions[one.approval_id]):
             yield "a question is answered that was not the last thing heard"
     open_questions = orders.state.pending.questions if orders.state.phase == "open" else ()
     for question in open_questions:

@@ -365,7 +365,6 @@ def _next_notice(t: Transition) -> None:
         elif (reply.closed and reply.round.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
             speaking.speak(t)
     consent.watch(t)
-    seen = len(t.outputs)
     _ask(t)
     if t.pending.unheard != t.pending.wanted and _nobody_speaks(t):
         task_ends.want(t)
@@ -381,7 +380,7 @@ def _next_notice(t: Transition) -> None:
             turns.say(t, notice.text, turn=0)
             speaking.speak(t)
     if t.settings.rules:
-        consent.watch(t, since=seen)  # what is only written is said at once
+        consent.watch(t)  # what is only written is said at once
 
 
 def _ask(t: Transition) -> None:

@@ -58,6 +58,8 @@ class Transition:
         self.state = state.copied()
         self.now = now
         self.outputs: list[out.Output] = []
+        self.watched = 0
+        """Number of outputs in which `consent` has looked for what was heard."""
 
     def append(self, event: events.Event) -> None:
         """Write an event to the log."""

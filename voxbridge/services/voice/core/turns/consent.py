@@ -161,11 +161,12 @@ def asks(t: Transition, result: dict[str, Any]) -> str:
     return found.text if found is not None and result.get("status") == "needs_approval" else ""
 
 
-def watch(t: Transition, *, since: int = 0) -> None:
-    """Note which questions were heard in this step, after so many of its outputs, and which of them the agent has talked over."""
+def watch(t: Transition) -> None:
+    """Note which questions were heard in this step, as far as it has come, and which of them the agent has talked over."""
+    new, t.watched = tuple(t.outputs[t.watched :]), len(t.outputs)
     if not t.pending.questions:
         return
-    for output in tuple(t.outputs[since:]):
+    for output in new:
         if isinstance(output, Append) and isinstance(output.event, ev.AgentSaid):
             said = output.event
             t.pending.questions = tuple(_heard(t, one, said) for one in t.pending.questions if not _lapses(t, one, said))
@@ -183,6 +184,8 @@ def again(t: Transition) -> Question | None:
 def answered(t: Transition, text: str, language: str = "") -> str | Match:
     """Take what the user said as the answer to the open question. Return what the agent says to that, or the macro that was meant; empty if
     it was no answer."""
+    if t.settings.rules:
+        watch(t)  # these words may have cut off what the agent said since
     asked = [one for one in t.pending.questions if one.heard_at]
     if not asked:
         return ""
@@ -276,8 +279,10 @@ def _cut_off(question: Question, said: ev.AgentSaid) -> bool:
 def _asks(t: Transition, said: str, question: Question) -> bool:
     """Tell whether the agent asked. Any words answer a run, so a model, which may ask other things as well, must have used most of its
     words."""
+    if t.settings.rules and question.kind == "approval":
+        return _plain(said).endswith(_plain(question.text))  # what is said after it may be what a yes means
     if t.state.realtime is None or question.kind == "approval":
-        return _is_question(said, question.text, whole=t.state.realtime is None or t.settings.rules > 0)
+        return _is_question(said, question.text, whole=t.state.realtime is None)
     wanted, found = set(_plain(question.text).split()), set(_plain(said).split())
     return len(wanted & found) >= OVERLAP * len(wanted)
 
