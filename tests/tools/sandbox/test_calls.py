@@ -16,7 +16,7 @@ from tests.tools.conftest import Caller, Executors
 from tests.tools.sandbox.servers import Server, answer
 from voxbridge.services.tools.sandbox.sandboxes import SPARE
 from voxbridge.services.tools.service import ToolService
-from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.events.gateway import SessionConfigured
 from voxbridge.shared.events.tools import (
     HandlerLine,
@@ -213,9 +213,17 @@ async def test_a_test_session_has_no_live_secret(executors: Executors, caller: C
 
 
 async def test_a_gateway_is_told_which_handler_cannot_run(executors: Executors, connection: Any) -> None:
+    good = configuration_of(tools=[GivenTool(name="good", handler="async (args, ctx) => 1")])
+
+    async def listens() -> bool:
+        try:
+            await check(connection, HandlersWanted(tools=good.tools))
+        except Unavailable:  # it does not listen yet
+            return False
+        return True
+
     async with executors.running():
-        good = configuration_of(tools=[GivenTool(name="good", handler="async (args, ctx) => 1")])
-        await check(connection, HandlersWanted(tools=good.tools))
+        await eventually(listens)
         bad = configuration_of(tools=[GivenTool(name="good", handler="() => 1"), GivenTool(name="bad", handler="() => apiUrl + 1")])
         with pytest.raises(Problem) as caught:
             await check(connection, HandlersWanted(tools=bad.tools))
