@@ -33,6 +33,13 @@ def test_none_of_two_hundred_sentences_forces_a_call_that_it_does_not_want(route
     assert forced == []
 
 
+def test_what_is_told_or_asked_about_can_only_be_a_call_of_what_reads(router: Router) -> None:
+    for one in bench_moods.sentences():
+        if one.kind != "denied":
+            decision = routers.decide(router, [chatml.Message("user", one.said)], READS)
+            assert decision.mode == "words" or set(decision.shortlist) <= READS, one
+
+
 def test_what_is_denied_wants_words(router: Router) -> None:
     denied = [one.said for one in bench_moods.sentences() if one.kind == "denied"]
     assert [said for said in denied if decided(router, said) != "words"] == []

@@ -109,8 +109,11 @@ def decide(router: Router, messages: Sequence[Message], reads: Collection[str] =
     feeling = mood(said[last])
     if feeling == "denied":
         return msgspec.structs.replace(decision, mode="words")
-    if decision.mode == "call" and (feeling == "told" or (feeling == "asked" and decision.shortlist[0] not in reads)):
-        return msgspec.structs.replace(decision, mode="unsure")
+    if feeling in ("told", "asked"):
+        sure = decision.mode == "call" and feeling == "asked" and decision.shortlist[0] in reads
+        only = tuple(name for name in decision.shortlist if name in reads)
+        mode = decision.mode if sure or not only else "unsure"
+        return msgspec.structs.replace(decision, mode="words" if decision.mode == "words" or not only else mode, shortlist=only)
     answered = any(message.role == "assistant" and message.text for message in messages[last : told[-1]])
     return msgspec.structs.replace(decision, mode="unsure") if answered and decision.mode == "call" else decision
 
