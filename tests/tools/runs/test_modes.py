@@ -132,13 +132,18 @@ def test_a_start_that_comes_again_starts_nothing() -> None:
         ({"n": "many"}, "n"),
         ({"n": 1.5}, "n"),
         ({"n": True}, "n"),
+        ({"n": 1e300}, "n"),
+        ({"n": float("inf")}, "n"),
+        ({"n": "1" * 30}, "n"),
+        ({"n": 1, "x": float("nan")}, "x"),
+        ({"n": 1, "x": "-Infinity"}, "x"),
         ({"n": 1, "m": 2}, "m"),
         ({"n": 1, "s": "x" * 20_000}, "inputs"),
     ],
 )
 def test_a_start_whose_inputs_do_not_fit_is_refused(given: dict[str, Any], field: str) -> None:
     world = World()
-    world.start(document("a", inputs={"n": {"type": "integer"}, "s": {"default": ""}}), inputs=given)
+    world.start(document("a", inputs={"n": {"type": "integer"}, "s": {"default": ""}, "x": {"type": "number", "default": 1}}), inputs=given)
     assert world.refused["r1"].code in (Code.INVALID_ARGUMENT, Code.TOO_LARGE)
     assert field in world.refused["r1"].message
     assert not world.events

@@ -6,6 +6,7 @@ fit (`checks`). Pure.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, Final, Literal
 
@@ -45,6 +46,10 @@ TIMEOUT_S: Final = 300.0
 TIMEOUT_LIMIT_S: Final = 86_400.0
 ASK_S: Final = 300.0
 """Default time for an answer of the user."""
+
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**64 - 1
+"""Whole numbers that a log can hold."""
 
 Identifier = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -227,14 +232,16 @@ def macro_id(name: str) -> str:
 
 
 def fits(value: Any, kind: str) -> bool:
-    """Return whether a value is of an input's type."""
+    """Return whether a value is of an input's type, and one that a log can hold."""
     if kind == "string":
         return isinstance(value, str)
     if kind == "boolean":
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return kind == "number" or isinstance(value, int) or value.is_integer()
+    if isinstance(value, float) and not (value.is_integer() if kind == "integer" else math.isfinite(value)):
+        return False
+    return kind == "number" or _LEAST <= value <= _MOST
 
 
 def _invalid(error: msgspec.ValidationError) -> VoxbridgeError:
