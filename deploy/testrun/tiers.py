@@ -133,6 +133,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/tools/sandbox/test_hostile.py": "tests/tools/sandbox/test_forbidden.py",
     "tests/tools/test_absence.py": "tests/tools/test_registry.py",
     "tests/tools/test_account_calls.py": "tests/gateway/rest/test_functions.py",
+    "tests/tools/test_fuzzed_calls.py::test_many_fuzzed_calls_end_exactly_once": "fewer calls in the same module",
     "tests/tools/test_notes.py": "tests/tools/test_functions.py",
     "tests/tools/test_outliving.py": "tests/tools/test_ends.py",
     "tests/tools/test_recovery.py": "tests/tools/test_core.py has each redelivery; tests/tools/test_service.py kills an executor",
