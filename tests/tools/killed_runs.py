@@ -11,8 +11,17 @@ from tests.eventually import BOUND_S
 from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools.session.session import refold
 from voxbridge.shared.config import Config
-from voxbridge.shared.events.tools import RunCompleted, RunStepCompleted, RunStepFailed, TaskCompleted, ToolCompleted
+from voxbridge.shared.events.gateway import ApprovalClicked
+from voxbridge.shared.events.tools import (
+    ApprovalRequested,
+    RunCompleted,
+    RunStepCompleted,
+    RunStepFailed,
+    TaskCompleted,
+    ToolCompleted,
+)
 from voxbridge.shared.events.voice import ToolCalled
+from voxbridge.shared.log.writer import SessionWriter
 
 PACKS = "tests.tools.dying,voxbridge.services.tools.packs.macros.functions"
 STEPS = 5
@@ -23,12 +32,22 @@ def called(call_id: str, function: str, **arguments: object) -> ToolCalled:
     return ToolCalled(call_id=call_id, name=function, arguments=arguments, kind="server", turn=1, deadline_ms=60_000)
 
 
-async def save(executors: Executors, caller: Caller, folder: Path) -> None:
-    """Save a macro of five steps, each with an effect that must not happen twice."""
-    steps = [{"id": f"s{number}", "call": "leave", "arguments": {"file": str(folder / str(number))}} for number in range(STEPS)]
+async def save(executors: Executors, caller: Caller, folder: Path, approved: int | None = None) -> None:
+    """Save a macro of five steps, each with an effect that must not happen twice; a person must approve the one of this number."""
+    steps = [
+        {"id": f"s{number}", "call": "wipe" if number == approved else "leave", "arguments": {"file": str(folder / str(number))}}
+        for number in range(STEPS)
+    ]
     async with executors.running(PACKS):
         await caller.say(called("make", "create_macro", name="five", steps=steps, policy="continue"))
         await caller.next(ToolCompleted, "make")
+
+
+async def approve(caller: Caller) -> None:
+    """Say yes, once, to what the run asks."""
+    asked, _ = await caller.next(ApprovalRequested, "run.s2.1")
+    click = ApprovalClicked(approval_id=asked.approval_id, answer="approved")
+    await SessionWriter(caller.log, caller.sid, "gateway", stem="click", fenced=False).append(click, ts=caller.now(), cause=None)
 
 
 async def dies(config: Config, caller: Caller, after: int) -> bool:
