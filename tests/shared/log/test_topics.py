@@ -85,6 +85,7 @@ def test_every_event_lies_where_those_who_filter_look_for_it() -> None:
         "gateway.i.context.set",
         "gateway.i.error.reported",
         "gateway.i.page.visited",
+        "gateway.i.session.configured",
         "gateway.i.session.requested",
         "gateway.i.main",
         "gateway.i.keys",

@@ -17,7 +17,7 @@ from tests.tools.sandbox.servers import Server, answer
 from voxbridge.services.tools.sandbox.sandboxes import SPARE
 from voxbridge.services.tools.service import ToolService
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
-from voxbridge.shared.events.gateway import SessionConfigured
+from voxbridge.shared.events.gateway import ClientConnected, SessionConfigured
 from voxbridge.shared.events.tools import (
     HandlerLine,
     HandlerLogged,
@@ -39,11 +39,13 @@ VALUE = "sk-live-0123456789abcdef"
 
 
 async def configure(caller: Caller, *, account: str = "local", environment: Any = "live", **handlers: str) -> Configuration:
-    """Configure a session as a gateway does."""
+    """Configure a session as a gateway does, which writes more of its client after that."""
     tools = [GivenTool(name=name, parameters={"n": "number?", "url": "string?"}, handler=source) for name, source in handlers.items()]
     made = configuration_of(tools=tools)
     event = SessionConfigured(account=account, environment=environment, configuration=made, digest=digest_of(made))
-    await SessionWriter(caller.log, caller.sid, "gateway", fenced=False).append(event, ts=caller.now(), cause=None)
+    writer = SessionWriter(caller.log, caller.sid, "gateway", fenced=False)
+    for one in (event, ClientConnected(gateway="g", connection="g-1")):
+        await writer.append(one, ts=caller.now(), cause=None)
     return made
 
 

@@ -83,6 +83,7 @@ _KEYS: Final = frozenset({"key.made", "key.rotated", "key.revoked", "configurati
 _APART: Final = frozenset(
     {
         "session.requested",
+        "session.configured",
         "session.erased",
         "note.remembered",
         "note.forgotten",
