@@ -73,6 +73,7 @@ THINGS: Final = {
     "answered": 5,
     "clicked": 1,
     "stopped": 3,
+    "by voice or text": 2,
     "operator": 3,
     "announced": 4,
     "failed task": 1,
@@ -325,6 +326,11 @@ def _stopped(orders: Orders, _: int) -> None:
         orders.log(gateway.InterruptRequested())
 
 
+def _by_voice_or_text(orders: Orders, number: int) -> None:
+    if not orders.gone:
+        orders.log(gateway.OutputRequested(output="text" if number % 2 else "audio"))
+
+
 def _operator(orders: Orders, number: int) -> None:
     orders.log(gateway.HandoffRequested(target=_target(orders, number)["target"], reason="wanted"))
 
@@ -390,6 +396,7 @@ _DOINGS: Final[dict[str, Callable[[Orders, int], None]]] = {
     "answered": _answered,
     "clicked": _clicked,
     "stopped": _stopped,
+    "by voice or text": _by_voice_or_text,
     "operator": _operator,
     "announced": _announced,
     "failed task": _failed_task,

@@ -49,6 +49,9 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     cleaner: bool = True
     """True if figures, dates and markup are made speakable before they are synthesised."""
 
+    output: Literal["", "audio", "text"] = ""
+    """Way in which replies come while the agent is no model that speaks itself, which can only speak; empty: as the agent says."""
+
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Publishable key that a session was opened with, and the limits that it set."""
@@ -186,6 +189,13 @@ class AudioEnded(Event, frozen=True, kw_only=True):
 @event("interrupt.requested", writer="gateway")
 class InterruptRequested(Event, frozen=True, kw_only=True):
     """The user asked the agent to stop speaking."""
+
+
+@event("output.requested", writer="gateway")
+class OutputRequested(Event, frozen=True, kw_only=True):
+    """The user goes on by voice, or in text: from here on replies are spoken, or only written."""
+
+    output: Literal["audio", "text"]
 
 
 @event("reset.requested", writer="gateway")

@@ -252,6 +252,13 @@ class GenerationCancelled(Event, frozen=True, kw_only=True):
     by: Literal["barge_in", "client", "text", "end", "failure", "takeover", "disconnect", "handoff", "reset"]
 
 
+@event("output.changed", writer="voice", visible=True)
+class OutputChanged(Event, frozen=True, kw_only=True):
+    """Replies are spoken, or only written, from here on, as the client asked; the conversation is the same."""
+
+    output: Literal["audio", "text"]
+
+
 @event("conversation.reset", writer="voice", visible=True)
 class ConversationReset(Event, frozen=True, kw_only=True):
     """The history is empty from here on, as the user asked; the session goes on. `turns` is the number of turns before."""

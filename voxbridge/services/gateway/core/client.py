@@ -161,6 +161,8 @@ def _event(message: ClientMessage) -> events.Event:
             return events.gateway.InterruptRequested()
         case messages.Reset():
             return events.gateway.ResetRequested()
+        case messages.Output():
+            return events.gateway.OutputRequested(output=message.output)  # type: ignore[arg-type]  # checked against OUTPUTS
         case messages.AudioEnd():
             return events.gateway.AudioEnded()
         case messages.ApprovalAnswer():

@@ -134,6 +134,12 @@ class Reset(msgspec.Struct, frozen=True, tag="reset"):
     """Begin the conversation anew, in the same session."""
 
 
+class Output(msgspec.Struct, frozen=True, tag="output"):
+    """Go on by voice (`audio`) or in text."""
+
+    output: str
+
+
 class AudioEnd(msgspec.Struct, frozen=True, tag="audio_end"):
     """The microphone was paused or released."""
 
@@ -156,13 +162,14 @@ ClientMessage = (
     | Playback
     | Interrupt
     | Reset
+    | Output
     | AudioEnd
     | ApprovalAnswer
     | RunAnswer
     | CancelTask
     | Awareness
 )
-V1_ONLY: Final = (Resume, Playback, Interrupt, Reset, AudioEnd, ApprovalAnswer, RunAnswer, CancelTask, Awareness)
+V1_ONLY: Final = (Resume, Playback, Interrupt, Reset, Output, AudioEnd, ApprovalAnswer, RunAnswer, CancelTask, Awareness)
 
 _decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 _encoder = msgspec.msgpack.Encoder()
@@ -256,6 +263,8 @@ def _check(message: ClientMessage) -> None:
             _counter("generation", message.generation)
             _counter("played_ms", message.played_ms)
             _among("state", message.state, PLAYBACK_STATES)
+        case Output():
+            _among("output", message.output, OUTPUTS)
         case ApprovalAnswer():
             _filled("approval_id", message.approval_id, NAME_LIMIT)
             _among("answer", message.answer, ANSWERS)

@@ -196,6 +196,11 @@ def _reset(_: events.voice.ConversationReset, reader: Reader) -> Message | None:
     return {"type": "reset"} if reader.v1 else None
 
 
+@_makes(events.voice.OutputChanged)
+def _output_changed(event: events.voice.OutputChanged, reader: Reader) -> Message | None:
+    return {"type": "output", "output": event.output} if reader.v1 else None
+
+
 @_makes(events.voice.AgentSaid)
 def _agent_said(event: events.voice.AgentSaid, reader: Reader) -> Message | None:
     written = event.output == "text"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -34,11 +34,16 @@ def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
     first, *others = members
     if options.greeting is not None:
         first = replace(first, greeting=options.greeting)
-    if opened.team is None:
-        return (first,)
-    # A requested `model` counts only without a named agent: it may belong to another provider.
-    wished = replace(first, voice=request.voice or first.voice, output=request.output or first.output)
-    return (wished, *others)
+    if opened.team is not None:
+        # A requested `model` counts only without a named agent: it may belong to another provider.
+        first = replace(first, voice=request.voice or first.voice, output=request.output or first.output)
+    members = (first, *others)
+    return answering_in(members, options.output) if options.output else members
+
+
+def answering_in(agents: Iterable[Agent], output: Literal["audio", "text"]) -> tuple[Agent, ...]:
+    """Return the agents, each of which answers so if it can: a model that speaks itself cannot write."""
+    return tuple(agent if agent.realtime is not None else replace(agent, output=output) for agent in agents)
 
 
 def providers(agent: Agent) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.realtime import transcripts
 from voxbridge.services.voice.core.state import Conversation, Hearing, RealtimeState, Screen
@@ -34,11 +35,7 @@ def reset(t: Transition) -> None:
 
 
 def _stop(t: Transition) -> None:
-    utterance = t.utterance
-    if utterance is not None:
-        t.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
-        t.cancel_timers("endpoint", "partial")
-        t.state.utterance = None
+    listening.forget(t)
     realtime = t.state.realtime
     if realtime is not None:
         transcripts.final(t)

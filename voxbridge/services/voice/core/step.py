@@ -26,6 +26,7 @@ from voxbridge.services.voice.core import (
     reset,
     takeover,
     task_ends,
+    text_mode,
     transition,
 )
 from voxbridge.services.voice.core import outputs as out
@@ -64,6 +65,7 @@ _FROM_A_CLIENT: Final = (
     gateway.AudioEnded,
     gateway.InterruptRequested,
     gateway.ResetRequested,
+    gateway.OutputRequested,
     gateway.BrowserCallAnswered,
 )
 UNPLAYED_MS: Final = 500
@@ -135,6 +137,8 @@ def _event(t: Transition, event: events.Event, ts: int) -> None:  # noqa: C901, 
             turns.cancel_reply(t, "client")
         case gateway.ResetRequested():
             reset.reset(t)
+        case gateway.OutputRequested(output=output):
+            text_mode.switch(t, output)
         case gateway.BrowserCallAnswered(call_id=call_id, result=result):
             executor.answered(t, call_id, result)
         case gateway.HandoffRequested(target=target, reason=reason):

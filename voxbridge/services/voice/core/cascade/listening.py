@@ -45,6 +45,15 @@ def route_of(t: Transition) -> Literal["detector", "provider", "echo", "nobody"]
     return "nobody" if agent.output == "text" else "detector"
 
 
+def forget(t: Transition) -> None:
+    """Drop what the user is saying: it is for no turn any more."""
+    utterance = t.utterance
+    if utterance is not None:
+        t.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
+        t.cancel_timers("endpoint", "partial")
+        t.state.utterance = None
+
+
 def voice_started(t: Transition, audio_ms: int) -> None:
     """Handle the start of speech: continue an utterance whose end is not decided or a turn whose answer was not heard yet, else cut off
     the agent."""
