@@ -14,6 +14,8 @@ export interface Configure {
   pushToTalk?: boolean;
   interim?: boolean;
   voiceCleaner?: boolean;
+  output?: "audio" | "text";
+  modes?: boolean;
 }
 
 /** A tool as a page writes it: `parameters` in any of the three forms, `handler` the text of a function. */

@@ -106,6 +106,53 @@ async def test_a_session_of_a_key_has_its_account_its_limits_and_nothing_of_the_
         assert asked.client.chat
 
 
+async def test_a_page_begins_in_text_goes_on_by_voice_and_answers_the_calls_for_it(running: Running, voice: StandIn) -> None:
+    _, text = await make_key(running, origins=(SHOP,))
+    async with page(running, text, v1=True) as client:
+        await client.say(CONFIGURE | {"output": "text", "modes": True})
+        asked = (await asyncio.wait_for(voice.requests.get(), BOUND_S)).event
+        assert isinstance(asked, gateway.SessionRequested)
+        assert asked.options.output == "text"
+        offered = [(one.name, one.kind) for one in asked.functions]
+        assert offered == [("start_voice_session", "browser"), ("end_voice_session", "browser")]
+
+
+async def test_a_client_that_cannot_answer_calls_is_told_so(running: Running) -> None:
+    _, text = await make_key(running, origins=(SHOP,))
+    async with page(running, text) as client:
+        await client.say(CONFIGURE | {"modes": True})
+        error = await client.until("error")
+        assert (error["code"], error["field"]) == ("INVALID_ARGUMENT", "modes")
+
+
+async def test_a_switch_becomes_an_event_and_is_told(running: Running, voice: StandIn) -> None:
+    _, text = await make_key(running, origins=(SHOP,))
+    async with page(running, text, v1=True) as client:
+        await client.say(CONFIGURE)
+        session = await voice.session()
+        await client.until("ready")
+        await client.say({"type": "output", "output": "aloud"})
+        assert (await client.until("error"))["field"] == "output"
+        await client.say({"type": "output", "output": "text"})
+        await session.says(ev.OutputChanged(output="text"))
+        assert (await client.until("output"))["output"] == "text"
+        await running.gateway.idle()
+        events = [recorded.event for recorded in await voice.log.read(session.sid, writer="gateway")]
+        assert events[-1] == gateway.OutputRequested(output="text")
+
+
+async def test_a_page_that_was_refused_a_socket_is_told_why_over_http(running: Running) -> None:
+    key, text = await make_key(running, origins=(SHOP,), environment="live")
+    wrong = await running.get("/session?key=pk_live_nobody", headers={"Origin": SHOP})
+    assert (wrong.status_code, wrong.json()["code"], wrong.headers["access-control-allow-origin"]) == (401, "UNAUTHENTICATED", "*")
+    foreign = await running.get(f"/session?key={text}", headers={"Origin": "https://other.example"})
+    assert (foreign.status_code, foreign.json()["code"]) == (403, "FORBIDDEN_ORIGIN")
+    assert "https://shop.example" in foreign.json()["message"]
+    for _ in range(key.limits.concurrent + 2):  # it takes no place
+        right = await running.get(f"/session?key={text}", headers={"Origin": SHOP})
+        assert (right.status_code, right.headers["cache-control"]) == (200, "no-store")
+
+
 async def test_a_page_without_a_greeting_gets_none(running: Running, voice: StandIn) -> None:
     _, text = await make_key(running, origins=(SHOP,))
     async with page(running, text) as client:

@@ -27,6 +27,7 @@ from voxbridge.services.gateway.platform.dialect import Dialect, encoded
 from voxbridge.services.gateway.platform.registry import Registry
 from voxbridge.services.gateway.platform.voices import Voices
 from voxbridge.services.gateway.vox.manner import Admitted
+from voxbridge.shared.agents import talking
 from voxbridge.shared.audio import frames
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.gateway import ClientCapabilities, PublicKey, SessionConfigured, SessionOptions, SessionRequested
@@ -97,6 +98,9 @@ class SessionManner:
                 return inputs.MessageRead(vox_messages.Reset(), now_ms)
             case messages.MicrophoneReleased():
                 return inputs.MessageRead(vox_messages.AudioEnd(), now_ms)
+        if message.modes and not self.framed:
+            why = "`modes` needs the sub-protocol voxbridge.v1, in which a page answers calls."
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, why, field="modes")
         key = self._pass.key
         configuration = configuration_of(instructions=message.instructions, greeting=message.greeting or "", tools=message.tools)
         return inputs.Asked(Open(_request(message, configuration, key, framed=self.framed), configuration=configuration), now_ms)
@@ -222,7 +226,7 @@ def _request(message: messages.Configure, configuration: Configuration, key: Key
         output="" if named else "audio",
         filler=message.filler,
         record=None if named else False,
-        functions=configuration.functions(),
+        functions=(*configuration.functions(), *((talking.START, talking.END) if message.modes else ())),
         options=SessionOptions(
             greeting=None if named and message.greeting is None else configuration.greeting,
             language=message.language,
@@ -231,6 +235,7 @@ def _request(message: messages.Configure, configuration: Configuration, key: Key
             push_to_talk=message.push_to_talk,
             interim=message.interim,
             cleaner=message.voice_cleaner,
+            output="text" if message.output == "text" else "",
         ),
         client=ClientCapabilities(protocol="voxbridge.v1" if framed else "vox", chat=True),
     )

@@ -56,6 +56,13 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag="configure", rena
     voice_cleaner: bool = True
     """False: text is synthesised as the model wrote it."""
 
+    output: Literal["audio", "text"] = "audio"
+    """`text`: the conversation begins in text. A model that speaks itself speaks all the same, and the page plays nothing."""
+
+    modes: bool = False
+    """True: the page goes from text to voice and back; models get `start_voice_session` and `end_voice_session`, which it answers. Only
+    with `voxbridge.v1`."""
+
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Stop the agent."""

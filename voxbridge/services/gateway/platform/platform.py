@@ -56,6 +56,13 @@ class Platform:
         self.calls.entered(place, given.key)
         return SessionManner(self._desk, given, place, v1=v1)
 
+    async def judge(self, scope: Scope) -> None:
+        """Judge a handshake that no socket follows. Raises the error that refuses it."""
+        place = secrets.token_hex(8)
+        given = await self.admittance.admit(scope, place, resumes=False)
+        self.calls.entered(place, given.key)
+        self.calls.left(place)
+
     async def follow(self) -> None:
         """Follow keys and approvals, until cancelled."""
         await self.registry.follow()

@@ -24,8 +24,8 @@ from voxbridge.services.gateway.rest import (
     tokens,
     tours,
 )
+from voxbridge.services.gateway.rest.owners import handshakes, secrets
 from voxbridge.services.gateway.rest.owners import routes as owners
-from voxbridge.services.gateway.rest.owners import secrets
 from voxbridge.shared.errors import VoxbridgeError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def application(gateway: Context) -> FastAPI:
     app.include_router(owners.router(gateway))
     app.include_router(owners.approvals(gateway))
     app.include_router(secrets.router(gateway))
+    app.include_router(handshakes.router(gateway))
     app.include_router(awareness.router(gateway))
     app.include_router(device.router(gateway))
     app.include_router(tours.router(gateway))
