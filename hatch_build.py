@@ -11,6 +11,7 @@ BUNDLES: Final = {
     "client/dist/client.js": "voxbridge/web/client/client.js",
     "client/dist/react.js": "voxbridge/web/client/react.js",
     "client/dist/page.js": "voxbridge/web/client/page.js",
+    "client/dist/ui.js": "voxbridge/web/client/ui.js",
     "studio/dist": "voxbridge/web/studio",
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy import bootstrap
+from voxbridge.services.gateway.rest.pages import BUNDLES
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +42,7 @@ def ran(scripts: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_one_package_is_at_the_top_and_the_bundles_are_in_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"voxbridge", "voxbridge-0.1.0.dist-info"}
-    assert {"voxbridge/web/client/client.js", "voxbridge/web/client/react.js", "voxbridge/web/studio/index.html"} <= set(names)
+    assert {*(f"voxbridge/web/client/{name}.js" for name in BUNDLES), "voxbridge/web/studio/index.html"} <= set(names)
     assert not [name for name in names if "/tests/" in name]
 
 

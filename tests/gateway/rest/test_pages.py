@@ -44,12 +44,27 @@ def test_assets_are_kept_for_ever(built: TestClient) -> None:
     assert built.get("/assets/%2e%2e/index.html").status_code == 404
 
 
-def test_a_bundle_is_sent_once_and_then_only_when_it_changed(built: TestClient) -> None:
-    first = built.get("/client.js")
-    assert first.headers["content-type"] == "text/javascript; charset=utf-8"
-    again = built.get("/client.js", headers={"If-None-Match": f'W/{first.headers["etag"]}, "other"'})
+def test_the_document_is_sent_once_and_then_only_when_it_changed(built: TestClient) -> None:
+    first = built.get("/")
+    again = built.get("/", headers={"If-None-Match": f'W/{first.headers["etag"]}, "other"'})
     assert (again.status_code, again.content) == (304, b"")
-    assert built.get("/client.js", headers={"If-None-Match": '"other"'}).content == b"client()"
+    assert built.get("/", headers={"If-None-Match": '"other"'}).text == "<title>Studio</title>"
+
+
+def test_a_bundle_has_its_digest_in_its_name_and_may_be_loaded_from_anywhere(built: TestClient) -> None:
+    bare = built.get("/client.js", follow_redirects=False)
+    assert (bare.status_code, bare.headers["cache-control"], bare.headers["access-control-allow-origin"]) == (302, "no-cache", "*")
+    named = bare.headers["location"]
+    assert re.fullmatch(r"/client\.[0-9a-f]{16}\.js", named)
+    answer = built.get(named)
+    assert (answer.status_code, answer.text) == (200, "client()")
+    assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert "immutable" in answer.headers["cache-control"]
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["cross-origin-resource-policy"] == "cross-origin"
+    before = built.get("/client.0123456789abcdef.js", follow_redirects=False)
+    assert (before.status_code, before.headers["location"]) == (302, named), "a version of before leads to the one there is"
+    assert built.get("/other.js").status_code == 404
 
 
 def test_what_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:

@@ -21,6 +21,13 @@ _BUNDLED: Final = _PACKAGE / "web"
 
 STUDIO: Final = _BUNDLED / "studio" if _BUNDLED.is_dir() else _PACKAGE.parent / "studio" / "dist"
 CLIENT: Final = _BUNDLED / "client" if _BUNDLED.is_dir() else _PACKAGE.parent / "client" / "dist"
+BUNDLES: Final = ("client", "react", "page", "ui")
+"""Scripts that pages of any origin load, by name; each is served below a name with its digest, to which the bare name redirects."""
+
+DIGEST: Final = 16
+"""Hexadecimal digits of a file's SHA-256 in its name."""
+
+_ANYWHERE: Final = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
 _REVALIDATE: Final = "no-cache"
 _IMMUTABLE: Final = "public, max-age=31536000, immutable"
 _STYLE: Final = (
@@ -47,14 +54,21 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
         index = studio / "index.html"
         return _file(request, index, "text/html; charset=utf-8") if index.is_file() else HTMLResponse(_NOT_BUILT, status_code=503)
 
-    @router.api_route("/client.js", methods=["GET", "HEAD"])
-    @router.api_route("/react.js", methods=["GET", "HEAD"])
-    @router.api_route("/page.js", methods=["GET", "HEAD"])
-    def bundle(request: Request) -> Response:
-        path = client / request.url.path.removeprefix("/")
+    @router.api_route("/{name}.js", methods=["GET", "HEAD"])
+    def bundle(name: str) -> Response:
+        stem, _, digest = name.partition(".")
+        if stem not in BUNDLES:
+            return missing(f"/{name}.js")
+        path = client / f"{stem}.js"
         if not path.is_file():
-            return Response(f"{path.name} is not built. Run `make up`.\n", status_code=503, media_type="text/plain")
-        return _file(request, path, "text/javascript; charset=utf-8")
+            return Response(f"{path.name} is not built. Run `make up`.\n", status_code=503, media_type="text/plain", headers=_ANYWHERE)
+        content = path.read_bytes()
+        current = sha256(content).hexdigest()[:DIGEST]
+        if digest != current:  # a page that names no version, or one of before, gets the one there is
+            headers = {"Location": f"/{stem}.{current}.js", "Cache-Control": _REVALIDATE, **_ANYWHERE}
+            return Response(status_code=302, headers=headers)
+        headers = {"Cache-Control": _IMMUTABLE, **_ANYWHERE}
+        return Response(content, headers=headers, media_type="text/javascript; charset=utf-8")
 
     @router.get("/docs")
     def docs() -> HTMLResponse:
