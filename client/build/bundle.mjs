@@ -39,7 +39,7 @@ export const common = {
 async function buildClient(development) {
   await esbuild.build({
     ...common,
-    entryPoints: { client: "client/src/client.ts", react: "client/src/react.ts", page: "client/src/page/page.ts" },
+    entryPoints: { client: "client/src/client.ts", react: "client/src/react.ts", page: "client/src/page/page.ts", ui: "client/src/ui/ui.ts" },
     outdir: "client/dist",
     external: ["react"],
     minify: !development,

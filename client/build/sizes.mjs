@@ -12,9 +12,10 @@ const isLate = (/** @type {string} */ name) => name.endsWith(".js") && !index.in
 const isTerminal = (/** @type {string} */ name) => name.startsWith("terminal-");
 /** @type {[what: string, folder: string, chosen: RegExp | ((name: string) => boolean), limit: number][]} */
 const GATES = [
-  ["client.js", "client/dist", /^client\.js$/, 18 * KB],
-  ["react.js", "client/dist", /^react\.js$/, 18 * KB],
+  ["client.js", "client/dist", /^client\.js$/, 20 * KB],
+  ["react.js", "client/dist", /^react\.js$/, 20 * KB],
   ["page.js", "client/dist", /^page\.js$/, 4 * KB],
+  ["client.js with its UI", "client/dist", /^(client|ui)\.js$/, 25 * KB],
   ["Studio, at first", "studio/dist/assets", isEarly, 120 * KB],
   ["Studio, later", "studio/dist/assets", (name) => isLate(name) && !isTerminal(name), 60 * KB],
   ["Studio, terminals", "studio/dist/assets", (name) => isLate(name) && isTerminal(name), 95 * KB],

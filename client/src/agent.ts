@@ -9,8 +9,9 @@ import { Decisions } from "./call/decisions";
 import { CallEnds } from "./call/ends";
 import { CallMicrophone } from "./call/microphone";
 import { CallScreen } from "./call/screen";
+import { CallTalking } from "./call/talking";
+import { callUrl, configured, refusal } from "./configure";
 import { WINDOW_MS } from "./resume/backoff";
-import { socketUrl } from "./socket/socket-worker";
 import { AgentError, describeClose } from "./errors";
 import type { Unsubscribe } from "./events";
 import * as news from "./resume/news";
@@ -21,6 +22,7 @@ import { Resumption } from "./resume/resumption";
 import { type Levels, AgentAudio } from "./audio/agent-audio";
 import { INITIAL, receive, reconnecting, type Snapshot, typed } from "./state";
 import { browser, type Platform, type Wire } from "./platform";
+import type * as ui from "./ui/ui";
 import type { ResumeTicket } from "./resume/resume-ticket";
 import { declared, PageTools } from "./tools";
 
@@ -33,6 +35,7 @@ export class VoiceAgent {
   readonly #microphone: CallMicrophone;
   readonly #decisions: Decisions;
   readonly #screen: CallScreen;
+  readonly #talking: CallTalking;
   readonly #tools: PageTools;
   readonly #ends: CallEnds;
   #options: VoiceAgentOptions;
@@ -53,19 +56,24 @@ export class VoiceAgent {
       devicesChanged: () => core.emitter.emit("devices", undefined),
     });
     this.#microphone = new CallMicrophone(core, this.#audio, this.#resumption);
+    this.#talking = new CallTalking(core, this.#audio, this.#microphone, (text) => void this.sendText(text));
     this.#decisions = new Decisions(core);
     this.#screen = new CallScreen(core);
     this.#ends = new CallEnds(core, this.#resumption, () => this.#hello(), () => this.#release());
-    this.#tools = new PageTools(() => this.#options.tools, (answer) => {
+    this.#tools = new PageTools(() => (this.#options.apiKey === undefined ? this.#options.tools : this.#talking.tools), (answer) => {
       core.become(receive(core.snapshot, { ...answer, type: "function_result" }, platform.now())); // which nobody else tells
       core.send(answer);
     }, platform.later);
   }
 
-  /** An agent whose call is up. Rejects with an `AgentError`. */
+  /**
+   * An agent whose call is up; or, with `element`, one whose default UI is there, where the person begins the call. Rejects with an
+   * `AgentError`.
+   */
   static async start(options: VoiceAgentOptions = {}): Promise<VoiceAgent> {
     const agent = new VoiceAgent(options);
-    await agent.start();
+    if (options.element === undefined) await agent.start();
+    else await mounted(agent, options.element, options.greeting);
     return agent;
   }
 
@@ -86,14 +94,19 @@ export class VoiceAgent {
     this.probe?.clear();
     this.#begin({ ...INITIAL, connection: "connecting", state: "connecting", microphone: wantsMicrophone ? "asking" : "off", pushToTalk: this.#options.pushToTalk ?? false });
     const settled = this.#ends.settled();
-    const connection = this.#connect(socketUrl(this.#options.url, this.#core.platform.page()));
+    const connection = this.#connect(callUrl(this.#options, this.#core.platform.page()));
     try {
       await this.#open(connection, wantsMicrophone);
     } catch (cause) {
       // A call that was ended while the browser asked is over already, and another may have begun.
       if (connection === this.#core.connection) this.#ends.abandon(cause instanceof AgentError ? cause : AgentError.of("UNSUPPORTED_BROWSER", String(cause)));
     }
-    return settled;
+    return settled.catch(async (cause: unknown) => {
+      const refused = this.#options.apiKey === undefined ? null : await refusal(callUrl(this.#options, this.#core.platform.page()), cause);
+      if (refused === null) throw cause;
+      this.#core.set({ error: refused });
+      throw new AgentError(refused);
+    });
   }
 
   /**
@@ -155,6 +168,7 @@ export class VoiceAgent {
       if (connection === this.#core.connection) connection.open(this.#hello());
     }
     const { device } = this.#audio;
+    this.#audio.silence(this.#options.apiKey !== undefined && microphone === "off");
     if (microphone === "off" || connection !== this.#core.connection || device === null) return;
     this.#core.set({ microphone: "asking" });
     try {
@@ -177,6 +191,7 @@ export class VoiceAgent {
     if (this.#core.connection !== connection) return;
     await this.#audio.openLoudspeaker(device, connection);
     if (this.#core.connection !== connection) return;
+    this.#audio.silence(this.#options.apiKey !== undefined && !wantsMicrophone);
     if (wantsMicrophone) this.#microphone.set(this.#core.snapshot.pushToTalk);
     connection.open(this.#hello());
   }
@@ -185,6 +200,7 @@ export class VoiceAgent {
   #hello(): ClientMessage {
     const { ticket } = this.#resumption;
     if (ticket !== null) return this.#resumption.hello(ticket);
+    if (this.#options.apiKey !== undefined) return configured(this.#options);
     const { mode = "local", model, voice, systemPrompt, agent, output, record, filler, token, tools } = this.#options;
     const wishes = Object.entries({ model, voice, systemPrompt, agent, output, record, filler, token, tools: tools && declared(tools) }).filter(([, wish]) => wish !== "");
     return { type: "start", mode, ...Object.fromEntries(wishes) };
@@ -239,6 +255,7 @@ export class VoiceAgent {
     }
     if (message.type === "transcript" && message.id) this.#core.connection?.taken(message.id);
     this.#tools.take(message, replayed);
+    if (message.type === "turn_complete" && !replayed) this.#talking.rested();
     this.#core.emitter.emit(message.type, message);
   }
 
@@ -251,7 +268,7 @@ export class VoiceAgent {
     if (!this.#ends.starting) return; // told again after a reload
     const { microphone, pushToTalk } = this.#core.snapshot;
     if (token !== undefined && this.#resumption.windowMs > 0) {
-      const url = socketUrl(this.#options.url, this.#core.platform.page());
+      const url = callUrl(this.#options, this.#core.platform.page());
       this.#resumption.keep({ url, sessionId, token, mode, microphone: microphone === "asking" ? "off" : microphone, pushToTalk });
     }
     this.#resumption.attached();
@@ -274,6 +291,7 @@ export class VoiceAgent {
     this.#unwatch?.();
     this.#unwatch = null;
     this.#tools.clear();
+    this.#talking.clear();
     this.#screen.end();
     this.#audio.close();
     this.#microphone.reset();
@@ -298,6 +316,22 @@ export class VoiceAgent {
   interrupt(): void {
     this.#audio.device?.hush();
     this.#core.send({ type: "interrupt" });
+  }
+
+  /** Go on by voice, within a click: the microphone opens and replies are spoken. Without a call, one begins. */
+  async startVoice(): Promise<void> {
+    if (!this.#core.inCall) await this.start({ microphone: true });
+    else await this.#talking.start();
+  }
+
+  /** Go on in text: the microphone closes, and replies are written. The conversation is the same. */
+  endVoice(): void {
+    this.#talking.end();
+  }
+
+  /** Begin the conversation anew, in the same call. */
+  reset(): void {
+    this.#core.send({ type: "reset" });
   }
 
   /** Say something by keyboard; without a call, one begins, in text. */
@@ -375,4 +409,13 @@ export class VoiceAgent {
   end(): void {
     this.#ends.end(() => this.#audio.device?.hush());
   }
+}
+
+/** Show the default UI of an agent; it goes on with the call that this tab had before. */
+async function mounted(agent: VoiceAgent, place: string | Element, greeting = ""): Promise<void> {
+  const element = typeof place === "string" ? document.querySelector(place) : place;
+  if (element === null) throw new AgentError({ code: "NOT_FOUND", message: `This page has nothing for the selector ${JSON.stringify(place)}.`, action: "Give `element` a selector of one.", retryable: false });
+  const { mount } = (await import(new URL("./ui.js", import.meta.url).href)) as typeof ui;
+  mount(agent, element, greeting);
+  agent.resume();
 }

@@ -10,5 +10,5 @@ export type { Marks, Recording } from "./measuring/probe";
 export { type Decision, type Effect, type Json, type Latency, type Mode, type Scope, type ServerMessage, type SessionState, type Speaker, type Stamp, STAMPS, type Usage } from "./socket/protocol";
 export type { Levels } from "./audio/agent-audio";
 export type { AgentState, Connection, Microphone, Notice, Snapshot } from "./state";
-export type { Run, Tool, Tools } from "./tools";
+export type { HandlerContext, HandlerTool, PageTool, Run, Tool, Tools } from "./tools";
 export { openApprovals, openTasks } from "./work";

@@ -4,6 +4,17 @@ import type { Probe } from "./measuring/probe";
 import type { Tools } from "./tools";
 
 export interface VoiceAgentOptions {
+  /** A publishable key (`pk_…`): the page brings the agent along, and its tools' handlers run on the server (docs/platform.md). */
+  apiKey?: string;
+  /** Where `VoiceAgent.start` puts the default UI: an element, or a selector of one. Without it there is none. */
+  element?: string | Element;
+  /** With a key: what the agent is told, its first words, its language (`en`, `pt-BR`), and how fast it speaks (0.5 to 2). */
+  instructions?: string;
+  greeting?: string;
+  language?: string;
+  speed?: number;
+  /** With a key: words of the person that stop the agent, 0 to 10; 0: any voice does. */
+  bargeInWords?: number;
   /** The gateway, as `wss://host` or `https://host`; the page's own by default. */
   url?: string;
   /** An access token, where the gateway asks for one (`voxbridge token`). Said when a call is begun, and kept nowhere. */
@@ -27,7 +38,7 @@ export interface VoiceAgentOptions {
   directOutput?: boolean;
   /** Start muted; the microphone is open while `pushToTalk(true)` holds. */
   pushToTalk?: boolean;
-  /** What the page itself answers, by function name; declared when a call starts. */
+  /** What the page itself answers, by function name; declared when a call starts. With a key: tools whose `handler` runs on the server. */
   tools?: Tools;
   /** Tell agents which page the person is on, and errors that nobody caught, while a call is up. Nothing is told without it. */
   awareness?: boolean | { pages?: boolean; errors?: boolean };

@@ -13,7 +13,7 @@ import type { Store } from "./resume/resume-ticket";
 export type Wire = Pick<SocketWorker, "open" | "attach" | "send" | "taken" | "port" | "microphone" | "close" | "dispose">;
 export type Sound = Pick<
   SoundDevice,
-  "openLoudspeaker" | "openMicrophone" | "setMuted" | "setVolume" | "setDevice" | "hush" | "tap" | "resume" | "close"
+  "openLoudspeaker" | "openMicrophone" | "closeMicrophone" | "setMuted" | "setVolume" | "setDevice" | "hush" | "tap" | "resume" | "close"
 > & { readonly context: { readonly sampleRate: number; readonly currentTime: number } };
 
 export interface Watcher {

@@ -157,6 +157,8 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
       const turn = recap?.turns ?? snapshot.turn;
       return { ...snapshot, connection: "connected", sessionId, mode, recorded: message.recorded === true, conversation, turn, speaker: speaker(snapshot, message), state: message.state ?? "listening", reason: "", interruption: null };
     }
+    case "reset":
+      return { ...snapshot, conversation: [], turn: 0, latency: null };
     case "state":
       return { ...snapshot, state: message.state, reason: message.reason ?? "" };
     case "transcript":
@@ -203,6 +205,8 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
     case "provider":
     case "go_away":
     case "start_tour":
+    case "output":
+    case "notice":
       return snapshot;
   }
 }

@@ -6,8 +6,24 @@ import type { ClientMessage, DeclaredTool, Json, ServerMessage } from "./socket/
 
 /** Answers a call. What is no object becomes `{ result }`; what is thrown, or a promise that is refused, the model is told as a failure. */
 export type Run = (args: Json) => unknown;
+/** What a handler has beside its arguments: secrets as stand-ins, and requests that the server makes. */
+export interface HandlerContext {
+  secrets: Record<string, string>;
+  fetch: (url: string, options?: { method?: string; headers?: Record<string, string>; body?: string }) => Promise<{ ok: boolean; status: number; json: () => Promise<unknown>; text: () => Promise<string> }>;
+  hmac: (secret: string, data: string) => Promise<string>;
+}
+/** A tool of a page with a key. Its handler is sent as text and runs on the server: it uses its arguments and `ctx`, and nothing around it. */
+export interface HandlerTool {
+  description?: string;
+  /** `{city: "string"}`, `{city: {type: "string", description: "…"}}`, or a JSON Schema of an object; `?` ends a type that may be left out. */
+  parameters?: Json;
+  // Each handler has arguments of its own; what they are is in `parameters`.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  handler: (args: any, ctx: HandlerContext) => unknown;
+}
 /** A function of the page: alone, or with what the model is told of it. */
-export type Tool = Run | (Omit<DeclaredTool, "name"> & { run: Run });
+export type PageTool = Run | (Omit<DeclaredTool, "name"> & { run: Run });
+export type Tool = PageTool | HandlerTool;
 export type Tools = Record<string, Tool>;
 /** What the page answered; the gateway does not tell it back. */
 type ResultMessage = Extract<ClientMessage, { type: "browser_function_result" }>;
@@ -67,6 +83,7 @@ export class PageTools {
     let result: unknown;
     try {
       if (tool === undefined) throw new Error(`it has no ${name}`);
+      if (typeof tool === "object" && !("run" in tool)) throw new Error(`${name} runs on the server`);
       result = await (typeof tool === "function" ? tool : tool.run)(args);
       if (typeof result !== "object" || result === null || Array.isArray(result)) result = { result };
     } catch (cause) {

@@ -112,7 +112,7 @@ export class Gateway {
   #take(socket: Socket, data: Frame): void {
     const message = typeof data === "string" ? (JSON.parse(data) as Json) : null;
     if (this.mute) return;
-    if (message?.["type"] === "start") this.#start(socket);
+    if (message?.["type"] === "start" || message?.["type"] === "configure") this.#start(socket);
     else if (message?.["type"] === "resume") this.#resume(socket, message);
     else this.said.push(data);
   }

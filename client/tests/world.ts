@@ -81,6 +81,7 @@ export class World {
         context: { sampleRate: 48_000, currentTime: 0 },
         openLoudspeaker: () => Promise.resolve(),
         openMicrophone: () => this.microphone(),
+        closeMicrophone: () => undefined,
         setMuted: () => undefined,
         setVolume: () => undefined,
         setDevice: () => Promise.resolve(),

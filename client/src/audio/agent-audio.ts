@@ -31,6 +31,8 @@ export class AgentAudio {
   device: Sound | null = null;
   #levels = SILENT;
   #volume = 1;
+  /** A conversation in text: what a model speaks all the same is not played. */
+  #silent = false;
 
   constructor(
     private readonly platform: Platform,
@@ -54,7 +56,7 @@ export class AgentAudio {
 
   async openLoudspeaker(device: Sound, wire: Wire): Promise<void> {
     await device.openLoudspeaker(wire.port("playback"));
-    device.setVolume(this.#volume);
+    this.setVolume(this.#volume);
     if (this.probe !== null) device.tap(true);
   }
 
@@ -65,7 +67,12 @@ export class AgentAudio {
 
   setVolume(volume: number): void {
     this.#volume = Math.max(0, Math.min(1, volume));
-    this.device?.setVolume(this.#volume);
+    this.device?.setVolume(this.#silent ? 0 : this.#volume);
+  }
+
+  silence(silent: boolean): void {
+    this.#silent = silent;
+    this.setVolume(this.#volume);
   }
 
   close(): void {

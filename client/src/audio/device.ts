@@ -6,6 +6,7 @@
 import captureSource from "inline:./worklets/capture.ts";
 import playbackSource from "inline:./worklets/playback.ts";
 import { AgentError, microphoneError } from "../errors";
+import { scriptUrl } from "../script-url";
 import type { FromCapture, FromPlayback, ToWorklet } from "./messages";
 
 export interface DeviceOptions {
@@ -23,11 +24,11 @@ export interface DeviceEvents {
 }
 
 async function addModule(context: AudioContext, source: string): Promise<void> {
-  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const url = scriptUrl(source);
   try {
-    await context.audioWorklet.addModule(url);
+    await context.audioWorklet.addModule(url.href);
   } finally {
-    URL.revokeObjectURL(url);
+    url.revoke();
   }
 }
 
@@ -84,14 +85,22 @@ export class SoundDevice {
 
   /** Ask for the microphone and start its worklet; throws an `AgentError` that says what to do. */
   async openMicrophone(port: MessagePort): Promise<void> {
-    await addModule(this.context, captureSource);
+    if (this.#capture === null) await addModule(this.context, captureSource);
     const stream = await this.#ask(this.options.constraints);
+    this.#capture?.disconnect();
     const node = new AudioWorkletNode(this.context, "voxbridge-capture", { numberOfOutputs: 0, channelCount: 1, channelCountMode: "explicit" });
     node.port.onmessage = ({ data }: MessageEvent<FromCapture>) => this.events.capture(data);
     node.port.postMessage({ type: "socket", port } satisfies ToWorklet, [port]);
     this.#capture = node;
     this.#listenTo(stream);
     navigator.mediaDevices.addEventListener("devicechange", this.events.devicesChanged);
+  }
+
+  /** Give the microphone back; the browser's recording light goes out. */
+  closeMicrophone(): void {
+    this.#source?.disconnect();
+    for (const track of this.#stream?.getTracks() ?? []) track.stop();
+    this.#source = this.#stream = null;
   }
 
   async #ask(constraints: MediaTrackConstraints): Promise<MediaStream> {

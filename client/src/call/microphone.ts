@@ -34,6 +34,15 @@ export class CallMicrophone {
     this.core.fail(AgentError.of("MIC_LOST"));
   }
 
+  /** Give it back. */
+  close(): void {
+    this.set(true);
+    this.reset();
+    this.audio.device?.closeMicrophone();
+    this.core.set({ microphone: "off", pushToTalk: false });
+    this.resumption.amend({ microphone: "off", pushToTalk: false });
+  }
+
   mute(muted: boolean): void {
     if (this.#isThere) this.set(muted);
   }

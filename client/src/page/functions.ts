@@ -5,7 +5,7 @@
  */
 import type { Snapshot } from "../state";
 import type { Json } from "../socket/protocol";
-import type { Tool, Tools } from "../tools";
+import type { PageTool } from "../tools";
 import { cutAt, selectedText, visibleText } from "./content";
 import { findRoute, named, nameOf, type Routes } from "./routes";
 
@@ -45,7 +45,7 @@ const documentTheme: NonNullable<PageOptions["theme"]> = {
 };
 
 /** The functions, for `tools` of a `VoiceAgent`: `{ tools: { ...pageFunctions({ routes }), own } }`. Touches no window before it is called. */
-export function pageFunctions(options: PageOptions = {}): Tools {
+export function pageFunctions(options: PageOptions = {}): Record<string, PageTool> {
   const { routes = {}, theme = documentTheme, switchModel } = options;
   return {
     ...(Object.keys(routes).length === 0 ? {} : { navigate_page: opening(routes, options.navigate) }),
@@ -65,7 +65,7 @@ export function pageFunctions(options: PageOptions = {}): Tools {
 }
 
 /** `navigate_page`, with the names of the pages that have one: models choose among them. */
-function opening(routes: Routes, go: PageOptions["navigate"]): Tool {
+function opening(routes: Routes, go: PageOptions["navigate"]): PageTool {
   const run = ({ path }: Json): Promise<Json> => navigate(path, routes, go);
   const names = named(routes);
   if (names.length === 0 || names.length > NAMES_LIMIT) return run;

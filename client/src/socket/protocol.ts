@@ -3,6 +3,7 @@
  * Owns their types and the check of what arrives. Does not own what they do to the page: state.ts does.
  */
 import type { PlaybackReport } from "../audio/playback-queue";
+import type { Configure } from "../session-messages";
 
 export const SUBPROTOCOL = "voxbridge.v1";
 export type Mode = "local" | "echo" | "gemini" | "openai" | "claude";
@@ -62,6 +63,9 @@ export type ClientMessage =
   | ({ type: "playback" } & PlaybackReport)
   | { type: "interrupt" }
   | { type: "audio_end" }
+  | { type: "reset" }
+  | { type: "output"; output: "audio" | "text" }
+  | Configure
   | ({ type: "approval_answer"; approval_id: string } & Decision)
   | { type: "run_answer"; run_id: string; text: string; step: string }
   | { type: "cancel_task"; task_id: string }
@@ -131,6 +135,9 @@ export type ServerMessage =
   | ({ type: "run_waiting"; run_id: string; name: string; reason: "ask" | "error" | "step" | "approval" | "confirm" | "queued"; step?: string; question?: string; /** µs of the Unix clock. */ expires_ts?: number } & Fact)
   | ({ type: "run_ended"; run_id: string; name: string; outcome: "completed" | "failed" | "cancelled"; ms?: number; step?: string; reason?: string; result?: Json; error?: Json } & Fact)
   | ({ type: "go_away"; session_token?: string; message: string } & Fact)
+  | ({ type: "reset" } & Fact)
+  | ({ type: "output"; output: "audio" | "text" } & Fact)
+  | { type: "notice"; message: string }
   | { type: "state"; state: SessionState; reason?: string }
   | ({ type: "session_ended"; reason: string } & Fact)
   | ({ type: "error"; message: string; code: string; retryable: boolean; field?: string; limit?: number | string } & Fact);
@@ -162,6 +169,9 @@ const REQUIRED: Record<ServerMessageType, Record<string, Check>> = {
   run_waiting: { run_id: "string", reason: "string" },
   run_ended: { run_id: "string", outcome: "string" },
   go_away: { message: "string" },
+  reset: {},
+  output: { output: "string" },
+  notice: { message: "string" },
   state: { state: "string" },
   session_ended: { reason: "string" },
   error: { message: "string" },

@@ -2,18 +2,19 @@
 import socketSource from "inline:./worker.ts";
 import type { FromWorker, ToWorker } from "../audio/messages";
 import { WORKER_FAILED } from "../errors";
+import { scriptUrl, type ScriptUrl } from "../script-url";
 import { type ClientMessage, SUBPROTOCOL } from "./protocol";
 
 export class SocketWorker {
   readonly #worker: Worker;
-  readonly #url: string;
+  readonly #url: ScriptUrl;
 
   constructor(
     private readonly url: string,
     onMessage: (message: FromWorker) => void,
   ) {
-    this.#url = URL.createObjectURL(new Blob([socketSource], { type: "text/javascript" }));
-    this.#worker = new Worker(this.#url, { name: "voxbridge-socket" });
+    this.#url = scriptUrl(socketSource);
+    this.#worker = new Worker(this.#url.href, { name: "voxbridge-socket" });
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => onMessage(data);
     this.#worker.onerror = () => onMessage({ type: "close", code: WORKER_FAILED, reason: "" });
   }
@@ -60,7 +61,7 @@ export class SocketWorker {
 
   dispose(): void {
     this.#worker.terminate();
-    URL.revokeObjectURL(this.#url);
+    this.#url.revoke();
   }
 }
 

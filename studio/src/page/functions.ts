@@ -1,6 +1,6 @@
 /** What this app answers: its routes, its theme, its choice of a model. */
 import { pageFunctions } from "voxbridge/page";
-import type { Tools } from "voxbridge/react";
+import type { PageTool } from "voxbridge/react";
 import { navigate } from "wouter/use-browser-location";
 import { AGENTS, handOver, type Roster } from "../agents/api";
 import { ask, complaint } from "../http";
@@ -14,11 +14,11 @@ import { currentCall } from "./tools";
 /** A call of a function has 5 s. */
 const ASK_MS = 2_000;
 
-const own: Tools = {
+const own: Record<string, PageTool> = {
   steer_tour: async ({ action }) => (await import("../tour/tours")).steer(action),
 };
 
-export const answers: Tools = { ...own, ...pageFunctions({
+export const answers: Record<string, PageTool> = { ...own, ...pageFunctions({
   routes: ROUTES,
   navigate,
   theme: { get: current, set: choose },

@@ -1,0 +1,205 @@
+"""An agent in a page of another origin, by the examples: typed to, asked to talk, spoken to, loaded anew, and typed to again.
+
+The language model is scripted, since the page is under test; all else is the product.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+
+from tests.browser.stage import embedded
+from tests.browser.stage.product import Product, running
+from tests.browser.stage.speech import RATE, pcm16, spoken
+from tests.browser.stage.studio import MICROPHONE, WAIT_MS, Studio
+from tests.browser.test_page_functions import scripted
+from tests.running_models import RunningModels
+from tests.voice.model_server import ModelServer, call
+
+pytestmark = pytest.mark.timeout(300)
+OpenPage = Callable[..., Page]
+COUNTED = """
+window.__asked = 0;
+const open = navigator.mediaDevices.getUserMedia;
+navigator.mediaDevices.getUserMedia = (...of) => { window.__asked += 1; return open(...of); };
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    with scripted() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[tuple[str, list[str]]]:
+    with embedded.shop() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def own_product(
+    models: RunningModels, model: ModelServer, shop: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Product]:
+    environment = {"VOXBRIDGE_LLM_URL": model.url, "VOXBRIDGE_FETCH_HOSTS": shop[0].removeprefix("http://")}
+    with running(tmp_path_factory.mktemp("embedded"), models, environment=environment) as found:
+        secret = {"value": "shop-secret", "rule": {"hosts": [shop[0]]}}
+        httpx.put(f"{found.url}/api/secrets/test/ORDERS_API_KEY", params={"account": "shop"}, json=secret).raise_for_status()
+        yield found
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    complaints: list[str] = []
+
+    def complain(message: ConsoleMessage) -> None:
+        complaints.append(message.text)
+
+    with ExitStack() as pages:
+
+        def open_page(address: str, **options: Any) -> Page:
+            context = browser.new_context(viewport={"width": 900, "height": 700}, **options)
+            pages.callback(context.close)
+            page = context.new_page()
+            page.set_default_timeout(WAIT_MS)
+            page.add_init_script(path=MICROPHONE)
+            page.add_init_script(COUNTED)
+            page.on("console", complain)
+            page.goto(address)
+            return page
+
+        yield open_page
+    sys.stdout.write("\n".join(complaints))
+
+
+def says(page: Page, text: str) -> None:
+    page.get_by_label("Message").fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+def shows(page: Page, text: str) -> None:
+    expect(page.get_by_role("log")).to_contain_text(text, timeout=WAIT_MS)
+
+
+def state(page: Page, text: str) -> None:
+    expect(page.get_by_role("status")).to_have_text(text, timeout=WAIT_MS)
+
+
+def heard(model: ModelServer) -> list[str]:
+    """Return what users said, as the model was told it last."""
+    return [message["content"] for message in model.asked("llm")[-1]["messages"] if message["role"] == "user"]
+
+
+def session_of(product: Product) -> str:
+    found = httpx.get(f"{product.url}/api/sessions").raise_for_status().json()["sessions"]
+    return str(found[0]["id"])
+
+
+def test_one_conversation_by_text_and_voice_with_a_secret_that_the_page_never_has(
+    own_product: Product, model: ModelServer, shop: tuple[str, list[str]], open_page: OpenPage
+) -> None:
+    api, asked = shop
+    key = embedded.make_key(own_product)
+    with embedded.site(embedded.example("order-tracking", own_product, key, api=api)) as address:
+        page = open_page(address)
+        shows(page, "Hi! I can look up your order.")
+        state(page, "Type, or press the microphone")
+        model.script("llm", call("check_order", '{"order_id": "1042"}'), ["It arrives tomorrow."])
+        says(page, "Where is order 1042?")
+        shows(page, "Using check order")
+        shows(page, "It arrives tomorrow.")
+        result = next(message["content"] for message in model.asked("llm")[-1]["messages"] if message["role"] == "tool")
+        assert asked == ["Bearer shop-secret"], result
+        assert "tomorrow" in result
+        assert page.evaluate("window.__asked") == 0, "no microphone before the voice"
+        sid = session_of(own_product)
+        assert own_product.logged(sid, "session.started")[0]["data"]["output"] == "text"
+
+        model.script(
+            "llm", call("start_voice_session", '{"pending_request": "tell me a joke"}'), ["Let us talk."], ["A horse walks into a bar."]
+        )
+        says(page, "Let's talk, and tell me a joke")
+        shows(page, "A horse walks into a bar.")
+        state(page, "Listening")
+        assert page.evaluate("window.__asked") == 1
+        assert own_product.logged(sid, "output.changed")[0]["data"]["output"] == "audio"
+        assert heard(model)[-1] == "tell me a joke"
+        first = own_product.logged(sid, "turn.completed")[-1]["data"]
+        assert first["latency"]["first_audio_heard"] > 0, "the joke was heard"
+
+        data = base64.b64encode(pcm16(spoken(own_product.models, "When does it arrive?"))).decode()
+        page.evaluate("([data, rate]) => window.__microphone.load('question', data, rate)", [data, RATE])
+        model.script("llm", ["It arrives in the morning."])
+        page.evaluate("() => window.__microphone.say('question')")
+        shows(page, "It arrives in the morning.")
+        assert "arrive" in heard(model)[-1].lower()
+
+        page.reload()
+        shows(page, "It arrives in the morning.")
+        shows(page, "Where is order 1042?")
+        state(page, "Listening")
+        model.script("llm", call("end_voice_session", "{}"), ["Then we write."], ["With pleasure."])
+        says(page, "I would rather type")
+        state(page, "Ready")
+        assert own_product.logged(sid, "output.changed")[-1]["data"]["output"] == "text"
+        says(page, "thank you")
+        shows(page, "With pleasure.")
+        assert [one for one in heard(model) if "1042" in one or "joke" in one or "thank" in one][-1] == "thank you"
+        assert session_of(own_product) == sid, "it was one session"
+
+
+def test_without_a_microphone_the_conversation_goes_on_in_text_and_says_why(
+    own_product: Product, model: ModelServer, open_page: OpenPage
+) -> None:
+    with embedded.site(embedded.example("vanilla", own_product, embedded.make_key(own_product))) as address:
+        page = open_page(address)
+        page.evaluate("() => { navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError')); }")
+        model.script("llm", ["Good day."], ["Yes, in text."])
+        says(page, "Hello")
+        shows(page, "Good day.")
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("alert")).to_contain_text("or type instead", timeout=WAIT_MS)
+        says(page, "Are you there?")
+        shows(page, "Yes, in text.")
+
+
+def test_a_file_that_was_opened_from_the_disk_talks_with_a_test_key(
+    own_product: Product, model: ModelServer, open_page: OpenPage, tmp_path: Path
+) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(embedded.example("vanilla", own_product, embedded.make_key(own_product)))
+    page = open_page(file.as_uri())
+    model.script("llm", call("next_train", '{"city": "Rome"}'), ["In twelve minutes, from platform 3."])
+    says(page, "When does the train to Rome leave?")
+    shows(page, "In twelve minutes, from platform 3.")
+    assert '"leaves_in_minutes":12' in next(m["content"] for m in model.asked("llm")[-1]["messages"] if m["role"] == "tool").replace(
+        " ", ""
+    )
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_the_default_ui_can_be_used_by_everybody(own_product: Product, model: ModelServer, open_page: OpenPage, look: str) -> None:
+    html = embedded.example("vanilla", own_product, embedded.make_key(own_product))
+    hostile = "<style>* { display: none; color: red !important; font-size: 60px } div, body, html { display: block }</style>"
+    options: dict[str, Any] = {"color_scheme": "dark"} if look == "dark" else {}
+    with embedded.site(html.replace("</head>", f"{hostile}</head>")) as address:
+        page = open_page(address, **options)
+        if look == "phone":
+            page.set_viewport_size({"width": 360, "height": 640})
+        model.script("llm", ["It leaves in twelve minutes, from platform three. Have a good trip!"])
+        says(page, "When does the train to Rome leave?")
+        shows(page, "Have a good trip!")
+        studio = Studio(page, address)
+        studio.picture(f"embedded-{look}")
+        assert [one for one in studio.violations() if ".voxbridge" in one] == []
+        page.get_by_label("Message").focus()
+        page.keyboard.press("Shift+Tab")
+        assert page.evaluate("document.querySelector('.voxbridge').shadowRoot.activeElement.getAttribute('aria-label')") == "Talk"
