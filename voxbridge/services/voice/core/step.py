@@ -381,8 +381,7 @@ def _next_notice(t: Transition) -> None:
         if t.state.realtime is not None:
             responses.notice(t, notice.text)
         else:
-            turns.say(t, notice.text, turn=0)
-            speaking.speak(t)
+            _say(t, notice.text)
     if t.settings.rules:
         consent.watch(t)  # what is only written is said at once
 
@@ -399,8 +398,12 @@ def _ask(t: Transition) -> None:
     elif t.state.realtime is not None:
         unanswered.ask_instead(t, question.text)
     else:
-        turns.say(t, question.text, turn=0)
-        speaking.speak(t)
+        _say(t, question.text)
+
+
+def _say(t: Transition, text: str) -> None:
+    turns.say(t, text, turn=0)
+    speaking.speak(t)
 
 
 def _nobody_speaks(t: Transition) -> bool:
