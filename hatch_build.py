@@ -12,6 +12,9 @@ BUNDLES: Final = {
     "client/dist/react.js": "voxbridge/web/client/react.js",
     "client/dist/page.js": "voxbridge/web/client/page.js",
     "client/dist/ui.js": "voxbridge/web/client/ui.js",
+    "client/dist/socket.js": "voxbridge/web/client/socket.js",
+    "client/dist/capture.js": "voxbridge/web/client/capture.js",
+    "client/dist/playback.js": "voxbridge/web/client/playback.js",
     "studio/dist": "voxbridge/web/studio",
 }
 

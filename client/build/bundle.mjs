@@ -39,7 +39,15 @@ export const common = {
 async function buildClient(development) {
   await esbuild.build({
     ...common,
-    entryPoints: { client: "client/src/client.ts", react: "client/src/react.ts", page: "client/src/page/page.ts", ui: "client/src/ui/ui.ts" },
+    entryPoints: {
+      client: "client/src/client.ts",
+      react: "client/src/react.ts",
+      page: "client/src/page/page.ts",
+      ui: "client/src/ui/ui.ts",
+      socket: "client/src/socket/serve.ts",
+      capture: "client/src/audio/worklets/capture.ts",
+      playback: "client/src/audio/worklets/playback.ts",
+    },
     outdir: "client/dist",
     external: ["react"],
     minify: !development,

@@ -104,7 +104,7 @@ export class VoiceAgent {
     return settled.catch(async (cause: unknown) => {
       const refused = this.#options.apiKey === undefined ? null : await refusal(callUrl(this.#options, this.#core.platform.page()), cause);
       if (refused === null) throw cause;
-      this.#core.set({ error: refused });
+      if (!this.#core.inCall) this.#core.set({ error: refused });
       throw new AgentError(refused);
     });
   }

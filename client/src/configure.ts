@@ -44,10 +44,21 @@ function handlers(tools: Tools): GivenTool[] {
 
 /** Why the gateway let no socket in: a browser does not tell, so the same address is asked over HTTP. Null where that says nothing either. */
 export async function refusal(socket: string, cause: unknown): Promise<AgentErrorFields | null> {
-  if (!(cause instanceof AgentError) || cause.code !== "CONNECTION_FAILED" || typeof fetch === "undefined") return null;
-  const answer = await fetch(socket.replace(/^ws/, "http"), { credentials: "omit" }).catch(() => null);
+  if (!(cause instanceof AgentError) || cause.code !== "CONNECTION_FAILED" || typeof document === "undefined") return null;
+  const url = new URL(socket.replace(/^ws/, "http"));
+  const violated: string[] = [];
+  const onViolation = ({ effectiveDirective }: SecurityPolicyViolationEvent): void => void violated.push(effectiveDirective);
+  document.addEventListener("securitypolicyviolation", onViolation);
+  const answer = await fetch(url, { credentials: "omit" }).catch(() => null);
+  await new Promise((resolve) => setTimeout(resolve)); // the browser tells of a violation in a task of its own
+  document.removeEventListener("securitypolicyviolation", onViolation);
+  if (violated.includes("connect-src")) {
+    const hosts = `${url.origin} ${url.origin.replace(/^http/, "ws")}`;
+    return { code: "BLOCKED_BY_POLICY", message: "This page’s content security policy lets it connect to no gateway.", action: `Add ${hosts} to its connect-src.`, retryable: false };
+  }
   if (answer === null || answer.ok) return null;
   const told = (await answer.json().catch(() => null)) as { code?: unknown; message?: unknown; retryable?: unknown } | null;
   if (typeof told?.code !== "string" || typeof told.message !== "string") return null;
-  return { code: told.code, message: told.message, action: told.retryable === true ? "Try again in a moment." : "Tell the owner of this page.", retryable: told.retryable === true };
+  const retryable = told.retryable === true;
+  return { code: told.code, message: told.message, action: retryable ? "Try again in a moment." : "Tell the owner of this page.", retryable };
 }

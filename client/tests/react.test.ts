@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createElement, type ReactElement, StrictMode } from "react";
 import { renderToString } from "react-dom/server";
-import { AgentError, useVoiceAgent, VoiceAgent } from "../src/react";
+import type { Entry } from "../src/entries";
+import { AgentError, messagesOf, useVoiceAgent, VoiceAgent } from "../src/react";
 
 function Page(): ReactElement {
   const { connection, state, microphone, approvals, tasks } = useVoiceAgent({ mode: "echo" });
@@ -29,4 +30,16 @@ test("the snapshot is the same object until something changes", () => {
 
 test("an error says what to do", () => {
   assert.match(AgentError.of("MIC_DENIED").action, /type instead/);
+});
+
+test("the conversation is told as messages, each with what was done for it, and what is being said apart", () => {
+  const said = (role: "user" | "assistant", text: string, final = true): Entry =>
+    ({ kind: "said", key: text, role, text, final, typed: false, interrupted: false, cut: false, unheard: "", turn: 1, generation: null, seq: null, agent: "" });
+  const called: Entry = { kind: "call", key: "c", id: "c", name: "get_weather", args: {}, status: "done", result: {}, ms: 1, startedAt: null, undo: null };
+  const { messages, transcript } = messagesOf([said("user", "How is it in Rome?"), called, said("assistant", "Sunny."), said("user", "And in", false)]);
+  assert.deepEqual(messages, [
+    { role: "user", text: "How is it in Rome?", steps: [] },
+    { role: "assistant", text: "Sunny.", steps: ["Using get_weather"] },
+  ]);
+  assert.equal(transcript, "And in");
 });

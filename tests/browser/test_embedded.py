@@ -203,3 +203,65 @@ def test_the_default_ui_can_be_used_by_everybody(own_product: Product, model: Mo
         page.get_by_label("Message").focus()
         page.keyboard.press("Shift+Tab")
         assert page.evaluate("document.querySelector('.voxbridge').shadowRoot.activeElement.getAttribute('aria-label')") == "Talk"
+
+
+def test_a_key_that_counts_for_nothing_is_explained(own_product: Product, open_page: OpenPage) -> None:
+    with embedded.site(embedded.example("vanilla", own_product, "pk_test_000000000000_" + "x" * 32)) as address:
+        page = open_page(address)
+        says(page, "Hello")
+        expect(page.get_by_role("alert")).to_contain_text("This key is not known here", timeout=WAIT_MS)
+        expect(page.get_by_label("Message")).to_have_value("Hello")
+
+
+def test_a_live_key_runs_what_its_owner_approved_and_nothing_else(own_product: Product, model: ModelServer, open_page: OpenPage) -> None:
+    with ExitStack() as sites:
+        html = embedded.example("vanilla", own_product, "KEY")
+        holder: dict[str, str] = {"html": html}
+        address = sites.enter_context(embedded.site(holder))
+        key = embedded.make_key(own_product, environment="live", origins=[address])
+        holder["html"] = html.replace("KEY", key)
+        page = open_page(address)
+        says(page, "Hello")
+        expect(page.get_by_role("alert")).to_contain_text("has not approved what this page configures", timeout=WAIT_MS)
+        asked = httpx.get(f"{own_product.url}/api/approvals", params={"account": "shop"}).raise_for_status().json()["pending"]
+        digest = asked[0]["digest"]
+        httpx.post(f"{own_product.url}/api/approvals", json={"account": "shop", "digest": digest}).raise_for_status()
+        model.script("llm", ["Good day."])
+        says(page, "Hello again")
+        shows(page, "Good day.")
+        holder["html"] = holder["html"].replace("minutes, platform: 3", "minutes, platform: 4")
+        stranger = open_page(address)
+        says(stranger, "Hello")
+        expect(stranger.get_by_role("alert")).to_contain_text("has not approved", timeout=WAIT_MS)
+
+
+@pytest.mark.parametrize("policy", ["with blob", "gateway alone"])
+def test_a_page_with_a_content_security_policy_talks(own_product: Product, model: ModelServer, open_page: OpenPage, policy: str) -> None:
+    gateway = f"{own_product.url} {own_product.url.replace('http', 'ws')}"
+    blob = " blob:" if policy == "with blob" else ""
+    allowed = f"default-src 'none'; script-src 'unsafe-inline' {own_product.url}{blob}; worker-src 'self'{blob}; connect-src {gateway}"
+    html = embedded.example("vanilla", own_product, embedded.make_key(own_product))
+    with embedded.site(html, {"Content-Security-Policy": allowed}) as address:
+        page = open_page(address)
+        model.script("llm", ["Good day."], ["It leaves at noon."])
+        says(page, "Hello")
+        shows(page, "Good day.")
+        data = base64.b64encode(pcm16(spoken(own_product.models, "When does the train leave?"))).decode()
+        page.evaluate("([data, rate]) => window.__microphone.load('question', data, rate)", [data, RATE])
+        page.get_by_role("button", name="Talk").click()
+        state(page, "Listening")
+        page.evaluate("() => window.__microphone.say('question')")
+        shows(page, "It leaves at noon.")
+        assert "train" in heard(model)[-1].lower()
+        sid = session_of(own_product)
+        own_product.logged(sid, "playback.reported", state="finished")
+
+
+def test_a_policy_that_forbids_the_gateway_is_named_with_what_to_add(own_product: Product, open_page: OpenPage) -> None:
+    html = embedded.example("vanilla", own_product, embedded.make_key(own_product))
+    forbidden = f"default-src 'none'; script-src 'unsafe-inline' blob: {own_product.url}; worker-src blob:"
+    with embedded.site(html, {"Content-Security-Policy": forbidden}) as address:
+        page = open_page(address)
+        says(page, "Hello")
+        expect(page.get_by_role("alert")).to_contain_text(f"Add {own_product.url}", timeout=WAIT_MS)
+        expect(page.get_by_role("alert")).to_contain_text("connect-src", timeout=WAIT_MS)

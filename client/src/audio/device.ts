@@ -23,10 +23,13 @@ export interface DeviceEvents {
   devicesChanged: () => void;
 }
 
-async function addModule(context: AudioContext, source: string): Promise<void> {
+/** Load a worklet: from this file's own text, or, where the page's content security policy does not let it, from beside this file. */
+async function addModule(context: AudioContext, source: string, name: "capture" | "playback"): Promise<void> {
   const url = scriptUrl(source);
   try {
     await context.audioWorklet.addModule(url.href);
+  } catch {
+    await context.audioWorklet.addModule(new URL(`./${name}.js`, import.meta.url).href);
   } finally {
     url.revoke();
   }
@@ -63,7 +66,7 @@ export class SoundDevice {
 
   /** Build the loudspeaker; `port` is the worklet's end of the line to the socket's worker. */
   async openLoudspeaker(port: MessagePort): Promise<void> {
-    await addModule(this.context, playbackSource);
+    await addModule(this.context, playbackSource, "playback");
     const node = new AudioWorkletNode(this.context, "voxbridge-playback", { numberOfInputs: 0, outputChannelCount: [1] });
     node.port.onmessage = ({ data }: MessageEvent<FromPlayback>) => this.events.playback(data);
     node.port.postMessage({ type: "socket", port } satisfies ToWorklet, [port]);
@@ -85,7 +88,7 @@ export class SoundDevice {
 
   /** Ask for the microphone and start its worklet; throws an `AgentError` that says what to do. */
   async openMicrophone(port: MessagePort): Promise<void> {
-    if (this.#capture === null) await addModule(this.context, captureSource);
+    if (this.#capture === null) await addModule(this.context, captureSource, "capture");
     const stream = await this.#ask(this.options.constraints);
     this.#capture?.disconnect();
     const node = new AudioWorkletNode(this.context, "voxbridge-capture", { numberOfOutputs: 0, channelCount: 1, channelCountMode: "explicit" });

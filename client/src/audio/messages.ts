@@ -36,7 +36,12 @@ export type ToWorker =
   | { type: "microphone"; on: boolean }
   | { type: "close" };
 
-/** Worker to page. */
+/** The first thing that a worker says: it runs. */
+export interface Ready {
+  type: "ready";
+}
+
+/** Worker to page, from then on. */
 export type FromWorker =
   | { type: "trying" }
   | { type: "open"; protocol: string }

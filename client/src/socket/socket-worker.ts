@@ -1,26 +1,61 @@
-/** The page's end of the socket's worker. Owns the worker, for as long as the call; the WebSockets are the worker's. */
+/**
+ * The page's end of the socket's worker. Owns the worker, for as long as the call; the WebSockets are the worker's.
+ * Where a page's content security policy allows no worker of ours, the same code runs in the page.
+ */
 import socketSource from "inline:./worker.ts";
-import type { FromWorker, ToWorker } from "../audio/messages";
+import type { FromWorker, Ready, ToWorker } from "../audio/messages";
 import { WORKER_FAILED } from "../errors";
-import { scriptUrl, type ScriptUrl } from "../script-url";
+import { scriptUrl } from "../script-url";
 import { type ClientMessage, SUBPROTOCOL } from "./protocol";
+import type { serve } from "./serve";
+
+type Tell = (message: ToWorker, transfer: Transferable[]) => void;
 
 export class SocketWorker {
-  readonly #worker: Worker;
-  readonly #url: ScriptUrl;
+  readonly #script = scriptUrl(socketSource);
+  #worker: Worker | null = null;
+  /** Null until the other side runs: a port that is handed to a worker that never does would be lost. */
+  #other: Tell | null = null;
+  #waiting: Parameters<Tell>[] = [];
 
   constructor(
     private readonly url: string,
-    onMessage: (message: FromWorker) => void,
+    private readonly onMessage: (message: FromWorker) => void,
   ) {
-    this.#url = scriptUrl(socketSource);
-    this.#worker = new Worker(this.#url.href, { name: "voxbridge-socket" });
-    this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => onMessage(data);
-    this.#worker.onerror = () => onMessage({ type: "close", code: WORKER_FAILED, reason: "" });
+    try {
+      const worker = new Worker(this.#script.href, { name: "voxbridge-socket" });
+      worker.onmessage = ({ data }: MessageEvent<FromWorker | Ready>) => this.#take(data, (message, transfer) => worker.postMessage(message, transfer));
+      worker.onerror = () => (this.#other === null ? this.#inPage() : this.#failed());
+      this.#worker = worker;
+    } catch {
+      this.#inPage();
+    }
+  }
+
+  #inPage(): void {
+    this.#worker = null;
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = ({ data }: MessageEvent<FromWorker | Ready>) => this.#take(data, (message, transfer) => port1.postMessage(message, transfer));
+    const loaded = import(new URL("./socket.js", import.meta.url).href) as Promise<{ serve: typeof serve }>;
+    loaded.then((script) => script.serve(port2)).catch(() => this.#failed());
+  }
+
+  #failed(): void {
+    this.onMessage({ type: "close", code: WORKER_FAILED, reason: "" });
+  }
+
+  #take(message: FromWorker | Ready, tell: Tell): void {
+    if (message.type !== "ready") {
+      this.onMessage(message);
+      return;
+    }
+    this.#other = tell;
+    for (const one of this.#waiting.splice(0)) tell(...one);
   }
 
   #tell(message: ToWorker, transfer: Transferable[] = []): void {
-    this.#worker.postMessage(message, transfer);
+    if (this.#other === null) this.#waiting.push([message, transfer]);
+    else this.#other(message, transfer);
   }
 
   /** Open a socket after `afterMs`, and say `hello` first; instead of one that was open or due. */
@@ -60,8 +95,8 @@ export class SocketWorker {
   }
 
   dispose(): void {
-    this.#worker.terminate();
-    this.#url.revoke();
+    this.#worker?.terminate();
+    this.#script.revoke();
   }
 }
 

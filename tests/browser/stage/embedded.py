@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -32,12 +32,12 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 @contextmanager
-def site(html: str, headers: dict[str, str] | None = None) -> Iterator[str]:
-    """Serve one page at every path, and yield its address."""
+def site(html: str | Mapping[str, str], headers: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Serve one page at every path, and yield its address. A mapping has it as `html`, as it is then."""
 
     class Pages(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            data = html.encode()
+            data = (html if isinstance(html, str) else html["html"]).encode()
             self.send_response(200)
             for name, value in {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(data)), **(headers or {})}.items():
                 self.send_header(name, value)

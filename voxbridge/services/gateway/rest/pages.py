@@ -21,7 +21,7 @@ _BUNDLED: Final = _PACKAGE / "web"
 
 STUDIO: Final = _BUNDLED / "studio" if _BUNDLED.is_dir() else _PACKAGE.parent / "studio" / "dist"
 CLIENT: Final = _BUNDLED / "client" if _BUNDLED.is_dir() else _PACKAGE.parent / "client" / "dist"
-BUNDLES: Final = ("client", "react", "page", "ui")
+BUNDLES: Final = ("client", "react", "page", "ui", "socket", "capture", "playback")
 """Scripts that pages of any origin load, by name; each is served below a name with its digest, to which the bare name redirects."""
 
 DIGEST: Final = 16
