@@ -19,7 +19,7 @@ from tests.gateway.vox.raw import head, received, text, upgraded
 from voxbridge.services.gateway.core import lateness
 from voxbridge.services.gateway.core.messages import MESSAGE_LIMIT
 from voxbridge.services.gateway.door import transport as sockets
-from voxbridge.services.gateway.door.transport import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES
+from voxbridge.services.gateway.door.transport import FIRST_LIMIT, GATHER_BYTES, QUEUE_MESSAGES, Socket
 from voxbridge.shared.audio import frames
 from voxbridge.shared.audio.frames import PCM16, pack
 from voxbridge.shared.clock import wall_ms32
@@ -150,11 +150,13 @@ async def test_a_full_queue_of_small_messages_counts_as_not_reading(running: Run
         await client.started()
         await voice.session()
         (connection,) = running.gateway.connections
-        connection._socket.pause_writing()
+        socket = connection._socket
+        assert isinstance(socket, Socket)
+        socket.pause_writing()
         for _ in range(QUEUE_MESSAGES):
-            connection._socket.send_text(b"{}")
+            socket.send_text(b"{}")
         assert running.gateway.metrics.closes.total() == 0
-        connection._socket.send_text(b"{}")
+        socket.send_text(b"{}")
         assert running.gateway.metrics.closes.total() == 1
         assert await client.close_code() == 4008
 

@@ -27,7 +27,7 @@ from voxbridge.services.gateway.door.byte_budget import Budget
 from voxbridge.services.gateway.door.connection_limits import Lobby, raise_descriptors
 from voxbridge.services.gateway.door.http_front import Front
 from voxbridge.services.gateway.door.origin_guard import Guard
-from voxbridge.services.gateway.door.transport import FIRST_LIMIT, Socket
+from voxbridge.services.gateway.door.transport import FIRST_LIMIT, Outlet, Socket
 from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.services.gateway.platform.platform import Platform
 from voxbridge.services.gateway.rest.app import application
@@ -162,12 +162,12 @@ class Gateway(Service):
         """Serve one accepted socket until it closes."""
         await self._serve(socket, VoxManner(self.access, self.admission, came, v1=v1), self._next_name())
 
-    async def enter(self, scope: Scope, *, v1: bool) -> Callable[[Socket], Awaitable[None]]:
-        """Judge a handshake at `/session`; return what serves its socket. Raises the error that refuses it."""
+    async def enter(self, scope: Scope, *, v1: bool) -> Callable[[Outlet], Awaitable[None]]:
+        """Judge a handshake at `/session`, or a request to `/api/chat`; return what serves its socket. Raises what refuses it."""
         name = self._next_name()
         manner = await self.platform.enter(scope, v1=v1)
 
-        async def serve(socket: Socket) -> None:
+        async def serve(socket: Outlet) -> None:
             await self._serve(socket, manner, name)
 
         return serve
@@ -180,7 +180,7 @@ class Gateway(Service):
         self._numbered += 1
         return f"{self.resources.process_id}-{self._numbered}"
 
-    async def _serve(self, socket: Socket, manner: Manner, name: str) -> None:
+    async def _serve(self, socket: Outlet, manner: Manner, name: str) -> None:
         connection = Vox(self, socket, sid=new_session_id(), name=name, manner=manner)
         self.connections.add(connection)
         self.metrics.sockets += 1

@@ -59,6 +59,38 @@ class Sink(Protocol):
         """Handle the loss of the socket. `code` is the client's close code: 1005 where it gave none, 1006 where it did not close."""
 
 
+class Outlet(Protocol):
+    """The side of a socket that a connection writes to."""
+
+    @property
+    def congested(self) -> bool:
+        """True while it takes no more bytes."""
+
+    def attach(self, sink: Sink, budget: Budget) -> None:
+        """Hand everything that arrives from now on to `sink`."""
+
+    def widen(self) -> None:
+        """Take messages of full length from now on."""
+
+    def send_text(self, payload: bytes) -> None:
+        """Send UTF-8 text."""
+
+    def send_binary(self, payload: bytes) -> None:
+        """Send bytes."""
+
+    def gather(self) -> None:
+        """Write what this event-loop iteration sends together."""
+
+    def drop_queue(self) -> None:
+        """Discard what was not sent."""
+
+    def finish(self, code: int, reason: str) -> None:
+        """Send the rest, and close."""
+
+    async def drained(self) -> None:
+        """Wait until it takes more, or is gone."""
+
+
 class Socket(WebSocketsSansIOProtocol):
     """A socket. Until `attach`, it behaves as uvicorn's protocol and speaks ASGI."""
 

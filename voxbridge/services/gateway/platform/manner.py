@@ -19,7 +19,7 @@ from voxbridge.services.gateway.core import messages as vox_messages
 from voxbridge.services.gateway.core.outbound import Message
 from voxbridge.services.gateway.core.outputs import Open
 from voxbridge.services.gateway.door.admission import Admission
-from voxbridge.services.gateway.door.transport import Socket
+from voxbridge.services.gateway.door.transport import Outlet
 from voxbridge.services.gateway.platform import messages
 from voxbridge.services.gateway.platform.admittance import Admittance, Pass, reached
 from voxbridge.services.gateway.platform.calls import KeyCalls
@@ -117,7 +117,7 @@ class SessionManner:
         after = [self._sounding(one) if isinstance(one, bytes) else self._dialect.told(one) for one in early]
         return [*told, *map(encoded, self._notices), *(one for all_of_it in after for one in all_of_it)]
 
-    def sounds(self, socket: Socket, frame: bytes) -> bool:
+    def sounds(self, socket: Outlet, frame: bytes) -> bool:
         """Send the sound of a frame, and say where a reply ended or was stopped. What comes before the session is open waits."""
         if not self._ready:
             self._early.append(frame)

@@ -24,7 +24,7 @@ from voxbridge.services.gateway.rest import (
     tokens,
     tours,
 )
-from voxbridge.services.gateway.rest.owners import handshakes, secrets
+from voxbridge.services.gateway.rest.owners import chat, handshakes, secrets
 from voxbridge.services.gateway.rest.owners import routes as owners
 from voxbridge.shared.errors import VoxbridgeError
 
@@ -56,6 +56,7 @@ def application(gateway: Context) -> FastAPI:
     app.include_router(owners.approvals(gateway))
     app.include_router(secrets.router(gateway))
     app.include_router(handshakes.router(gateway))
+    app.include_router(chat.router(gateway))
     app.include_router(awareness.router(gateway))
     app.include_router(device.router(gateway))
     app.include_router(tours.router(gateway))

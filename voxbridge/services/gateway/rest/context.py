@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
+
+from starlette.types import Scope
 
 from voxbridge.services.gateway.awareness.recorder import Recorder
 from voxbridge.services.gateway.calls.calls import Calls
 from voxbridge.services.gateway.calls.runs import Runs
 from voxbridge.services.gateway.door.access import Access
+from voxbridge.services.gateway.door.transport import Outlet
 from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.services.gateway.platform.platform import Platform
 from voxbridge.services.gateway.rest.readiness import Readiness
@@ -33,3 +37,6 @@ class Context(Protocol):
     runs: Runs
     sessions: Sessions
     store: Store
+
+    async def enter(self, scope: Scope, *, v1: bool) -> Callable[[Outlet], Awaitable[None]]:
+        """Judge a handshake by its key; return what serves its socket. Raises the error that refuses it."""

@@ -16,7 +16,7 @@ from voxbridge.services.gateway.core.outbound import Message
 from voxbridge.services.gateway.core.outputs import Open
 from voxbridge.services.gateway.door.access import Access, Arrival
 from voxbridge.services.gateway.door.admission import Admission
-from voxbridge.services.gateway.door.transport import Socket
+from voxbridge.services.gateway.door.transport import Outlet
 from voxbridge.shared.events import Event
 from voxbridge.shared.events.gateway import SessionRequested
 
@@ -53,7 +53,7 @@ class Manner(Protocol):
     def told(self, message: Message) -> Sequence[Message | bytes]:
         """Return the messages by which the client is told this one; bytes are sent as they are."""
 
-    def sounds(self, socket: Socket, frame: bytes) -> bool:
+    def sounds(self, socket: Outlet, frame: bytes) -> bool:
         """Send a reply frame; return whether anything was sent."""
 
     async def admit(self, sid: str, opens: Open) -> Admitted:
@@ -92,7 +92,7 @@ class VoxManner:
         """Return the message as it is, which the core has made for this door. What only the other door tells is left out."""
         return () if message["type"] in ("chat", "greeting") else (message,)
 
-    def sounds(self, socket: Socket, frame: bytes) -> bool:
+    def sounds(self, socket: Outlet, frame: bytes) -> bool:
         """Send a frame as it is, or as JSON to a plain client."""
         if self.v1:
             socket.send_binary(frame)

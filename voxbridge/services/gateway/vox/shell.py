@@ -23,7 +23,7 @@ from voxbridge.services.gateway.core.rate_limit import AHEAD_S, RateLimit
 from voxbridge.services.gateway.core.state import Closed, Origin, fresh
 from voxbridge.services.gateway.core.step import step
 from voxbridge.services.gateway.door import tokens
-from voxbridge.services.gateway.door.transport import Socket
+from voxbridge.services.gateway.door.transport import Outlet
 from voxbridge.services.gateway.vox import resume_reader
 from voxbridge.services.gateway.vox.manner import Manner
 from voxbridge.services.gateway.vox.parts import GatewayParts
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 class Vox:
     """The sink of one socket: runs its connection's state machine."""
 
-    def __init__(self, parts: GatewayParts[Vox], socket: Socket, *, sid: str, name: str, manner: Manner) -> None:
+    def __init__(self, parts: GatewayParts[Vox], socket: Outlet, *, sid: str, name: str, manner: Manner) -> None:
         self.sid = sid
         self.v1 = v1 = manner.v1
         token = tokens.new_token()
