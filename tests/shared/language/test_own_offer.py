@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from voxbridge.services.models.api.bodies import ChatRequest
 from voxbridge.services.models.core import chatml
+from voxbridge.shared.agents import talking
 from voxbridge.shared.agents.functions import Function, with_names
 from voxbridge.shared.agents.model import Agent, handoff_function
 from voxbridge.shared.language import own_offer
@@ -89,3 +90,10 @@ def test_things_that_a_session_knows_go_along_beside_the_schema() -> None:
     ChatRequest.model_validate({"messages": [{"role": "user", "content": "x"}], "tools": [tool]})
     (tool,) = own_offer.offer([_kept(macro)], [macro])
     assert "names" not in tool["function"]
+
+
+def test_a_function_that_the_catalogue_does_not_have_brings_its_own_utterances() -> None:
+    (told,) = own_offer.offer([talking.START], [])
+    function = told["function"]
+    assert function["utterances"] == list(talking.START.utterances)
+    assert function["reads"]

@@ -51,10 +51,10 @@ def _tool(function: Function, known: Function | None, *, listed: bool = True) ->
     if known is not None and names is not None:  # and not one of the page's that has the same name
         parameters = known.parameters if known.local is None else known.local
     told: dict[str, Any] = {"name": function.name, "description": function.description, "parameters": parameters}
-    utterances = _handoff(function) if function.name == HANDOFF else known.utterances if known else ()
+    utterances = _handoff(function) if function.name == HANDOFF else (known or function).utterances  # a page's own bring theirs along
     if utterances:
         told["utterances"] = [text[:UTTERANCE_CHARACTERS] for text in utterances[:UTTERANCES_LIMIT]]
-    if known is not None and known.effect == "read":
+    if (known or function).effect == "read":
         told["reads"] = True
     if not listed:
         told["listed"] = False
