@@ -74,6 +74,18 @@ test("what the model asks for is answered as announced, the voice begins when it
   assert.equal(said(world, "text").at(-1)?.["text"], "tell me a joke");
 });
 
+test("a click before the agent has said that it will loses nothing of what was asked besides", async () => {
+  const world = new World();
+  const agent = await typing(world);
+  await asks(world, "start_voice_session", { pending_request: "tell me a joke" });
+  await agent.startVoice();
+  world.gateway.fact({ type: "turn_complete", turn: 1 });
+  world.clock.pass(ANNOUNCED_MS);
+  await flushPromises();
+  assert.deepEqual(said(world, "text").map(({ text }) => text), ["hello", "tell me a joke"]);
+  assert.equal(said(world, "output").length, 1);
+});
+
 test("voice that was asked for twice begins once, also without a word about it", async () => {
   const world = new World();
   const agent = await typing(world);

@@ -40,9 +40,17 @@ export class CallTalking {
 
   /** Open the microphone of a call, within a click; replies are spoken from here on. Rejects where the browser gives none. */
   async start(): Promise<void> {
+    this.#cancel();
+    try {
+      await this.#open();
+    } finally {
+      this.#answerPending(); // also where a click came before the agent had said that it will
+    }
+  }
+
+  async #open(): Promise<void> {
     const { core, audio } = this;
     const { connection } = core;
-    this.#cancel();
     if (connection === null || audio.device === null || core.snapshot.microphone !== "off") return;
     core.set({ microphone: "asking", error: null });
     try {
@@ -90,7 +98,7 @@ export class CallTalking {
       return failed("INVALID_ARGUMENT", `pending_request has at most ${PENDING_LIMIT} characters`);
     }
     if (request !== "") this.#pending = request;
-    this.#whenSaid(() => void this.start().catch(() => undefined).then(() => this.#answerPending()));
+    this.#whenSaid(() => void this.start().catch(() => undefined)); // the snapshot's error says why
     return { ok: true, data: { voice_session_requested: true, pending_request: request || null, message: "Voice session will be activated by client" } };
   }
 

@@ -14,7 +14,7 @@ from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Running
 from tests.gateway.platform.conftest import make_key
 from tests.gateway.stand_in import Session, StandIn
-from voxbridge.services.gateway.platform.chat import Asked, ChatSocket, Exchange
+from voxbridge.services.gateway.platform.chat import TOLD_LIMIT, Asked, ChatSocket, Exchange
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
@@ -160,3 +160,19 @@ async def test_a_session_that_does_not_answer_is_left_in_time(monkeypatch: pytes
         async for _ in Exchange(Asked(message="x")).run(serve):
             pass
     assert (refused.value.code, left.is_set()) == (Code.TIMED_OUT, True)
+
+
+async def test_a_socket_that_is_not_read_is_closed_at_its_bound() -> None:
+    full: list[str] = []
+
+    class Sink:
+        def overflowed(self) -> None:
+            full.append("overflowed")
+
+    socket = ChatSocket()
+    socket.attach(Sink(), None)  # type: ignore[arg-type]  # what a full queue needs of them
+    for _ in range(TOLD_LIMIT):
+        socket.send_text(b'{"type":"state","state":"listening"}')
+    assert full == []
+    socket.send_text(b'{"type":"state","state":"listening"}')
+    assert full == ["overflowed"]
