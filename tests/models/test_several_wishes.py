@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,8 +12,11 @@ import pytest
 from tests.models.test_choice import FUNCTIONS, ROUTER
 from voxbridge.services.models.api import chat, routers
 from voxbridge.services.models.api.bodies import ChatRequest
+from voxbridge.services.models.choice.router import Known, Router
 from voxbridge.services.models.choice.several import PARTS_LIMIT, is_said, wishes
-from voxbridge.services.tools.registry import load
+from voxbridge.services.tools.registry import Tool, load
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.talking import START
 
 CUT = partial(wishes, wanted=partial(routers.wanted, ROUTER))
 TOOLS = load(("voxbridge.services.tools.packs.everyday." + name for name in ("time", "calculator", "timer", "notes")), timeout_s=30)
@@ -45,7 +50,7 @@ def test_a_request_has_so_many_wishes() -> None:
     assert len(CUT(said)) == PARTS_LIMIT
 
 
-def plan(*messages: dict[str, Any]) -> chat.Plan:
+def plan(*messages: dict[str, Any], router: Router = ROUTER, tools: Sequence[Function | Tool] = tuple(TOOLS.values())) -> chat.Plan:
     """Return the plan of a request with these messages and the functions of the router."""
     offered = [
         {
@@ -57,10 +62,10 @@ def plan(*messages: dict[str, Any]) -> chat.Plan:
                 "utterances": list(tool.utterances)[:24],
             },
         }
-        for tool in TOOLS.values()
+        for tool in tools
     ]
     request = ChatRequest.model_validate({"model": "local", "messages": list(messages), "tools": offered})
-    return chat.plan(request, 0.0, ROUTER)
+    return chat.plan(request, 0.0, router)
 
 
 def called(number: int, name: str, result: str) -> list[dict[str, Any]]:
@@ -92,6 +97,44 @@ def test_a_result_that_is_not_said_as_it_is_is_told_by_the_model_first() -> None
 )
 def test_a_result_is_said_as_it_is_where_it_has_words(result: str, said: bool) -> None:
     assert is_said(result) is said
+
+
+def test_the_model_reads_each_wish_where_it_is_served() -> None:
+    asked = {"role": "user", "content": "remember that the key is under the mat and set a timer for five minutes"}
+    first = plan(asked)
+    assert "under the mat" in first.prompt.text
+    assert "five minutes" not in first.prompt.text
+    second = plan(asked, *called(1, "add_note", '{"spoken":"Noted."}'))
+    assert second.prompt.text.startswith(first.prompt.text.removesuffix(first.begun))
+    assert second.prompt.text.index("Noted") < second.prompt.text.index("five minutes")
+    told = plan(asked, *called(1, "add_note", '{"note":"n1"}'))
+    assert "mat and set a timer" in told.prompt.text
+
+
+TALKING = Router([*FUNCTIONS, Known(START.name, START.description, START.utterances)])
+
+
+@pytest.mark.parametrize(
+    ("said", "pending"),
+    [
+        ("start voice mode and tell me a joke", "tell me a joke"),
+        ("switch to voice, please", None),
+        ("set a timer for five minutes and switch to voice", "set a timer for five minutes"),
+        ("switch to voice, then set a timer for five minutes and tell me the time", "set a timer for five minutes and tell me the time"),
+        ("let's talk instead of typing. Is my order there?", "Is my order there?"),
+    ],
+)
+def test_what_is_asked_besides_the_switch_waits_for_the_voice(said: str, pending: str | None) -> None:
+    made = plan({"role": "user", "content": said}, router=TALKING, tools=(*TOOLS.values(), START))
+    arguments = {} if pending is None else {"pending_request": pending}
+    assert json.loads(made.only) == {"tool": START.name, "args": arguments}
+    assert made.more is False
+
+
+def test_a_rest_that_is_too_long_is_left_to_the_model() -> None:
+    said = f"start voice mode and tell me {'a very long joke ' * 20}"
+    made = plan({"role": "user", "content": said}, router=TALKING, tools=(*TOOLS.values(), START))
+    assert (START.name in made.begun, made.only) == (True, "")
 
 
 def test_functions_are_those_of_the_router() -> None:

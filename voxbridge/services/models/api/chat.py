@@ -16,9 +16,9 @@ import msgspec
 
 from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
-from voxbridge.services.models.choice.arguments import narrowed, written
+from voxbridge.services.models.choice.arguments import narrowed, takes_rest, with_rest, written
 from voxbridge.services.models.choice.router import Router
-from voxbridge.services.models.choice.several import is_said, wishes
+from voxbridge.services.models.choice.several import besides, is_said, wishes
 from voxbridge.services.models.core import chatml, grammar
 from voxbridge.services.models.engines.background import collected
 from voxbridge.services.models.engines.llm import CONTEXT_TOKENS, Llm, Sampling, Step
@@ -63,7 +63,7 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     if router is not None:
         messages = [_as_written(message) for message in messages]
     if router is not None and choice.mode == "auto":
-        choice, among, odds, few, more = _chosen(router, messages, tools)
+        choice, among, odds, few, more, messages = _chosen(router, messages, tools)
         call_bias += ROUTED_BIAS + odds
     begun, only = (chatml.begun(among, choice), chatml.only_answer(among, choice)) if tools else ("", "")
     if tools:
@@ -97,33 +97,45 @@ def _as_written(message: chatml.Message) -> chatml.Message:
 
 class _Chosen(NamedTuple):
     """Decision for a request: whether a tool is to be called, which may be, the logarithm of the odds that one is, the few tools that this
-    part of the conversation is about, and whether another wish of the request is left."""
+    part of the conversation is about, whether another wish of the request is left, and the messages with each wish where it is served."""
 
     choice: chatml.Choice
     among: list[chatml.Tool]
     odds: float
     few: list[chatml.Tool]
-    more: bool = False
+    more: bool
+    messages: list[chatml.Message]
 
 
-def _chosen(router: Router, messages: Sequence[chatml.Message], tools: Sequence[chatml.Tool]) -> _Chosen:
+def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chatml.Tool]) -> _Chosen:
     """Choose for the last thing that the user said, or for the wish in it that is next. After the last result the model speaks."""
     decision = routers.decide(router, messages, {tool.name for tool in tools if tool.reads})
     called = {message.call.name for message in messages if message.call is not None}
     answers = messages[-1].role == "tool"
-    said, made = routers.asked(messages)
-    parts = wishes(said, partial(routers.wanted, router))
-    another = len(parts) > 1 and made < len(parts) and (not answers or is_said(messages[-1].text))
+    said, made, answered = routers.asked(messages)
+    wanted = partial(routers.wanted, router)
+    takers = {tool.name for tool in tools if takes_rest(tool.parameters)}
+    taken = None if answered else besides(said, wanted, takers)
+    parts = [taken.part] if taken is not None else [said] if answered else wishes(said, wanted)
+    another = parts != [said] and made < len(parts) and (not answers or is_said(messages[-1].text))
+    if parts != [said] and (another or made >= len(parts)):
+        messages = routers.in_parts(messages, parts)
     if another:
         said = parts[made]
         decision = router.decide(said)
     few = [tool for tool in tools if tool.name in called or tool.name in decision.shortlist]
     if decision.mode == "words" or (answers and not another):
-        return _Chosen(chatml.Choice("none"), [], 0.0, few)
-    likely = decision.among if decision.mode == "call" else decision.shortlist
-    among = [msgspec.structs.replace(tool, parameters=narrowed(tool.parameters, said, tool.names)) for tool in tools if tool.name in likely]
+        return _Chosen(chatml.Choice("none"), [], 0.0, few, more=False, messages=messages)
+    likely = [taken.function] if taken else decision.among if decision.mode == "call" else decision.shortlist
+    among = [_for(tool, said, taken.rest if taken else "") for tool in tools if tool.name in likely]
     choice = chatml.Choice("required" if decision.mode == "call" else "auto")
-    return _Chosen(choice, among, decision.odds, few, more=another and made + 1 < len(parts))
+    return _Chosen(choice, among, decision.odds, few, another and made + 1 < len(parts), messages)
+
+
+def _for(tool: chatml.Tool, said: str, rest: str) -> chatml.Tool:
+    """Return a tool as one request may call it; `rest` is what the request asks for besides."""
+    known = narrowed(tool.parameters, said, tool.names)
+    return msgspec.structs.replace(tool, parameters=with_rest(known, rest) if takes_rest(tool.parameters) else known)
 
 
 def _usage(step: Step) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -77,14 +77,46 @@ def read_meanings() -> Meanings:
         return Meanings(table["words"].tobytes().decode().split("\n"), table["vectors"])
 
 
-def asked(messages: Sequence[Message]) -> tuple[str, int]:
-    """Return what the user said last, and how many calls were made for it."""
-    told = [index for index, message in enumerate(messages) if message.role == "user" and not message.text.startswith(OPENING)]
-    said = {index: words for index in told if (words := without_notes(messages[index].text))}
+class Asked(NamedTuple):
+    """The last request of the user: its words, how many calls were made for it, and whether it was answered in words already."""
+
+    said: str = ""
+    made: int = 0
+    answered: bool = False
+
+
+def _told(messages: Sequence[Message]) -> list[int]:
+    """Return the indices of the user's messages."""
+    return [index for index, message in enumerate(messages) if message.role == "user" and not message.text.startswith(OPENING)]
+
+
+def _said(messages: Sequence[Message]) -> dict[int, str]:
+    """Return what the user said, by the index of the message; notes are left out."""
+    return {index: words for index in _told(messages) if (words := without_notes(messages[index].text))}
+
+
+def asked(messages: Sequence[Message]) -> Asked:
+    """Return what the user said last."""
+    said = _said(messages)
     if not said:
-        return "", 0
+        return Asked()
     last = max(said)
-    return said[last], sum(message.call is not None for message in messages[last:])
+    answered = any(message.role == "assistant" and message.text for message in messages[last : _told(messages)[-1]])
+    return Asked(said[last], sum(message.call is not None for message in messages[last:]), answered)
+
+
+def in_parts(messages: Sequence[Message], parts: Sequence[str]) -> list[Message]:
+    """Return the messages of a conversation with what the user said last in its parts, each before the call that serves it. A model that
+    reads the whole request writes the second wish into the first call: "remember … and tell me the time" would be one long note."""
+    last, said = max(_said(messages).items())
+    whole = messages[last].text
+    found = [*messages[:last], Message("user", whole.replace(said, parts[0], 1) if said in whole else parts[0])]
+    left = list(parts[1:])
+    for message in messages[last + 1 :]:
+        found.append(message)
+        if message.role == "tool" and left:
+            found.append(Message("user", left.pop(0)))
+    return found
 
 
 def wanted(router: Router, said: str) -> str:
@@ -96,8 +128,7 @@ def wanted(router: Router, said: str) -> str:
 def decide(router: Router, messages: Sequence[Message], reads: Collection[str] = ()) -> Decision:
     """Return what the last thing that the user said wants, in the light of the turn before. What was answered already is no sure call, and
     neither is what is no wish of the user's own; what they ask about the past may surely want one of the functions that only read."""
-    told = [index for index, message in enumerate(messages) if message.role == "user" and not message.text.startswith(OPENING)]
-    said = {index: words for index in told if (words := without_notes(messages[index].text))}
+    said = _said(messages)
     if not said:
         return Decision("words", 0.0, ())
     *earlier, last = said
@@ -114,8 +145,8 @@ def decide(router: Router, messages: Sequence[Message], reads: Collection[str] =
         only = tuple(name for name in decision.shortlist if name in reads)
         mode = decision.mode if sure or not only else "unsure"
         return msgspec.structs.replace(decision, mode="words" if decision.mode == "words" or not only else mode, shortlist=only)
-    answered = any(message.role == "assistant" and message.text for message in messages[last : told[-1]])
-    return msgspec.structs.replace(decision, mode="unsure") if answered and decision.mode == "call" else decision
+    again = decision.mode == "call" and asked(messages).answered
+    return msgspec.structs.replace(decision, mode="unsure") if again else decision
 
 
 def _called(call: Call) -> str:

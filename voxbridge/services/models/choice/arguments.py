@@ -18,6 +18,9 @@ from voxbridge.shared import spoken_durations
 SECONDS: Final = "seconds"
 """Argument that takes a length of time."""
 
+REST: Final = "pending_request"
+"""Argument that takes what a request asks for besides, in the user's words."""
+
 NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
 _AWAY: Final = frozenset(("off", "out", "not", "no", "without", "instead", "than", "except", "don't", "stop", "disable"))
@@ -38,6 +41,24 @@ _PATH: Final = re.compile(r"(?<!\S)(?:forward )?slash (?=\w)", re.IGNORECASE)
 def written(said: str) -> str:
     """Return what was said with names of files, hosts and paths as they are written: `core.py` for "core dot py"."""
     return _PATH.sub("/", _FILE.sub(r"\1.", said))
+
+
+def takes_rest(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a function takes along what a request asks for besides."""
+    properties = schema.get("properties")
+    return isinstance(properties, Mapping) and isinstance(properties.get(REST), Mapping)
+
+
+def with_rest(schema: Mapping[str, Any], rest: str) -> dict[str, Any]:
+    """Return the JSON Schema of a function that takes a rest along, for a request with this one. The model writes one that is too long."""
+    properties, required = dict(schema["properties"]), [name for name in schema.get("required", ()) if name != REST]
+    if not rest:
+        del properties[REST]
+    else:
+        fits = len(rest) <= properties[REST].get("maxLength", len(rest))
+        properties[REST] = {**properties[REST], "enum": [rest]} if fits else properties[REST]
+        required.append(REST)
+    return {**schema, "properties": properties, "required": required}
 
 
 def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[str]] = NOTHING) -> dict[str, Any]:

@@ -6,7 +6,7 @@ A request is cut only before words that begin a wish of its own, and only where 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 import msgspec
@@ -20,11 +20,13 @@ _BEGINS: Final = (
     "|run|save|say|search|set|show|split|start|stop|store|switch|take|tell|toggle|translate|turn|undo|validate|what|what's|when|where"
     "|which|who|write"
 )
-_CUT: Final = re.compile(
-    rf"\s*(?:[,;.!?]\s+(?:(?:and|then|also|after that|afterwards|next)\s+)*|\s(?:and|then)\s+(?:(?:then|also|after that|afterwards)\s+)*)"
-    rf"(?=(?:{_BEGINS})\b)",
-    re.IGNORECASE,
+_BETWEEN: Final = (
+    r"\s*(?:[,;.!?]\s+(?:(?:and|then|also|after that|afterwards|next)\s+)*|\s(?:and|then)\s+(?:(?:then|also|after that|afterwards)\s+)*)"
 )
+_CUT: Final = re.compile(rf"{_BETWEEN}(?=(?:{_BEGINS})\b)", re.IGNORECASE)
+_ASKS: Final = "am|are|can|could|did|do|does|has|have|is|may|shall|should|was|were|why|will|would"
+_CUT_BESIDES: Final = re.compile(rf"{_BETWEEN}(?=(?:(?:{_BEGINS})\s+\S|(?:{_ASKS})\s+\S+\s+\S))", re.IGNORECASE)
+"""Also before questions of three words, since what is only asked for besides need not be the wish for a function; not before "please"."""
 
 
 _BACK: Final = re.compile(r"\b(?:(?<!is )it|its|them|those|these|that one)\b", re.IGNORECASE)
@@ -45,6 +47,28 @@ def wishes(said: str, wanted: Callable[[str], str]) -> list[str]:
         return [said]
     functions = [wanted(part) for part in (first, *others)]
     return [first, *others] if all(functions) and wanted(said) in functions else [said]
+
+
+class Besides(msgspec.Struct, frozen=True):
+    """A request in which one wish takes the others along: `part` are the words of the wish for `function`, `rest` those of the others."""
+
+    function: str
+    part: str
+    rest: str
+
+
+def besides(said: str, wanted: Callable[[str], str], takers: Collection[str]) -> Besides | None:
+    """Return what a request asks for besides one of the functions that take such a rest along; None if it does not, or wants no such
+    function. "Start voice mode and tell me a joke" asks for a joke besides."""
+    if not takers:
+        return None
+    parts = [part for part in (part.strip() for part in _CUT_BESIDES.split(said, maxsplit=PARTS_LIMIT - 1)) if part]
+    functions = [wanted(part) for part in parts]
+    found = next((index for index, name in enumerate(functions) if name in takers), None)
+    if found is None or len(parts) < 2:
+        return None
+    rest = [part for part, name in zip(parts, functions, strict=True) if name != functions[found]]
+    return Besides(functions[found], parts[found], " and ".join(rest)) if rest else None
 
 
 def is_said(result: str) -> bool:
