@@ -193,7 +193,7 @@ def take_drafted(depth: int) -> int:
 
 def take_described(size: int) -> int:
     card = msgspec.structs.replace(tools()["recall"].card(), description="x" * size)
-    return len(catalogue._shown([card], described=True)[0]["description"])
+    return len(catalogue._described(card)["description"])
 
 
 def take_licences(count: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from tests.eventually import eventually
 from tests.tools.conftest import Caller, Executors
+from voxbridge.services.tools.packs.catalogue.functions import OVERVIEW_SHOWN, list_tools
 from voxbridge.services.tools.packs.catalogue.spoken import listed, match
+from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested
 from voxbridge.shared.events.tools import (
@@ -35,12 +38,23 @@ PACKS = (
 )
 
 
+class Listing:
+    """A context that has nothing but these functions."""
+
+    def __init__(self, tools: Sequence[Function]) -> None:
+        self._tools = tools
+
+    def catalogue(self) -> Sequence[Function]:
+        return self._tools
+
+
 async def test_the_tools_are_listed_by_category_and_never_all_read_aloud(executors: Executors, caller: Caller) -> None:
     async with executors.running(PACKS):
         await caller.call("list_tools")
         overview, _ = await caller.next(ToolCompleted)
         assert overview.result["categories"]["everyday"] == 2
-        assert overview.result["count"] == len(overview.result["tools"])
+        assert overview.result["count"] == sum(overview.result["categories"].values())
+        assert {"id": "set_timer", "name": "set timer", "category": "everyday"} in overview.result["tools"]
         assert len(overview.result["spoken"]) < 200
         await caller.call("list_tools", "c2", category="Every day")
         chosen, _ = await caller.next(ToolCompleted, "c2")
@@ -49,6 +63,18 @@ async def test_the_tools_are_listed_by_category_and_never_all_read_aloud(executo
         refused, _ = await caller.next(ToolFailed, "c3")
         assert refused.error.code == Code.NOT_FOUND
         assert "everyday" in refused.error.message
+
+
+async def test_an_overview_of_many_tools_has_some_of_each_category() -> None:
+    tools = [
+        Function(name=f"{category}_{number}", description="", parameters={}, category=category)
+        for category in "abc"
+        for number in range(30)
+    ]
+    shown = (await list_tools(Listing(tools)))["tools"]  # type: ignore[arg-type]  # nothing else of a context is asked
+    assert len(shown) == OVERVIEW_SHOWN + 1
+    assert Counter(one["category"] for one in shown[:-1]) == {"a": 8, "b": 8, "c": 8}
+    assert shown[-1] == "and 66 more"
 
 
 @pytest.mark.parametrize("named", ["calculate", "Calculate", " CALCULATE "])

@@ -19,7 +19,10 @@ from voxbridge.shared.events.tools import ApprovalStanding
 from voxbridge.shared.spoken_durations import about
 
 TOOLS_SHOWN: Final = 40
-"""Functions in one answer of `list_tools`."""
+"""Functions of one category in one answer of `list_tools`."""
+
+OVERVIEW_SHOWN: Final = 24
+"""Functions of all categories in one answer: a local model has room for little more."""
 
 DESCRIPTION_CHARACTERS: Final = 80
 
@@ -59,7 +62,7 @@ async def list_tools(ctx: Context, category: Annotated[str, Meta(max_length=64)]
         return {
             "count": len(tools),
             "categories": dict(counts),
-            "tools": _shown(tools, described=False),
+            "tools": _overview(tools),
             "spoken": f"I have {len(tools)} tools, for {listed(list(counts))}. Which kind would you like to hear about?",
         }
     name = match(category, list(counts))
@@ -70,7 +73,7 @@ async def list_tools(ctx: Context, category: Annotated[str, Meta(max_length=64)]
     return {
         "category": name,
         "count": len(chosen),
-        "tools": _shown(chosen, described=True),
+        "tools": _shown([_described(tool) for tool in chosen], TOOLS_SHOWN),
         "spoken": f"For {name} I have {listed([tool.name.replace('_', ' ') for tool in chosen], most=6)}.",
     }
 
@@ -267,11 +270,26 @@ async def revoke_approval(
     return {"revoked": len(revoked), "spoken": f"I will ask again before I {found}."}
 
 
-def _shown(tools: Sequence[Function], *, described: bool) -> list[Any]:
-    names: list[Any] = [tool.name for tool in tools[:TOOLS_SHOWN]]
-    if described:
-        names = [{"id": tool.name, "description": tool.description[:DESCRIPTION_CHARACTERS]} for tool in tools[:TOOLS_SHOWN]]
-    return [*names, f"and {len(tools) - TOOLS_SHOWN} more"] if len(tools) > TOOLS_SHOWN else names
+def _summary(tool: Function) -> dict[str, str]:
+    return {"id": tool.name, "name": tool.name.replace("_", " "), "category": tool.category or "page"}
+
+
+def _described(tool: Function) -> dict[str, str]:
+    return {**_summary(tool), "description": tool.description[:DESCRIPTION_CHARACTERS]}
+
+
+def _overview(tools: Sequence[Function]) -> list[Any]:
+    """Return a few functions of each category, as many of one as of another."""
+    place = Counter[str]()
+    ranked: list[tuple[int, int]] = []
+    for index, tool in enumerate(tools):
+        ranked.append((place[tool.category], index))
+        place[tool.category] += 1
+    return _shown([_summary(tools[index]) for _, index in sorted(ranked)], OVERVIEW_SHOWN)
+
+
+def _shown(tools: Sequence[dict[str, str]], most: int) -> list[Any]:
+    return [*tools[:most], f"and {len(tools) - most} more"] if len(tools) > most else list(tools)
 
 
 def _view(task: OpenTask, now: int) -> dict[str, Any]:
