@@ -47,7 +47,8 @@ export class VoiceAgent {
     this.probe = options.probe ?? null;
     const core = new CallCore(platform);
     this.#core = core;
-    this.#resumption = new Resumption(platform);
+    const { element, name = typeof element === "string" ? element : "" } = options;
+    this.#resumption = new Resumption(platform, name);
     this.#audio = new AgentAudio(platform, this.probe, {
       levels: (levels) => core.emitter.emit("levels", levels),
       playback: (message) => this.#onPlayback(message),

@@ -8,6 +8,8 @@ export interface VoiceAgentOptions {
   apiKey?: string;
   /** Where `VoiceAgent.start` puts the default UI: an element, or a selector of one. Without it there is none. */
   element?: string | Element;
+  /** Tells the agents of one page apart, so that each goes on with its own call after a reload; the selector of `element` by default. */
+  name?: string;
   /** With a key: what the agent is told, its first words, its language (`en`, `pt-BR`), and how fast it speaks (0.5 to 2). */
   instructions?: string;
   greeting?: string;

@@ -20,6 +20,15 @@ test("the copy in a duplicated tab takes no call from the first one; a page that
   assert.deepEqual(new ResumeTicketStore(() => tab).find(true, 0, 60_000), TICKET);
 });
 
+test("agents of one page have a ticket each", () => {
+  const tab = new Tab();
+  new ResumeTicketStore(() => tab, "#sales").leave(TICKET, 0);
+  new ResumeTicketStore(() => tab, "#help").leave({ ...TICKET, sessionId: "other" }, 0);
+  assert.equal(new ResumeTicketStore(() => tab, "#sales").find(true, 0, 60_000)?.sessionId, "s");
+  assert.equal(new ResumeTicketStore(() => tab, "#help").find(true, 0, 60_000)?.sessionId, "other");
+  assert.equal(new ResumeTicketStore(() => tab).find(true, 0, 60_000), null);
+});
+
 test("what cannot be read is no ticket, and is removed", () => {
   for (const stored of ["{", "null", "7", '{"sessionId":"s"}']) {
     const tab = new Tab();

@@ -22,7 +22,12 @@ type Stored = ResumeTicket & { /** ms of the Unix clock at which the page was le
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
 export class ResumeTicketStore {
-  constructor(private readonly store: () => Store | undefined) {}
+  readonly #key: string;
+
+  /** `name` tells the agents of a page apart. */
+  constructor(private readonly store: () => Store | undefined, name = "") {
+    this.#key = name === "" ? KEY : `${KEY}.${name}`;
+  }
 
   keep(ticket: ResumeTicket): void {
     this.#write(ticket);
@@ -34,12 +39,12 @@ export class ResumeTicketStore {
   }
 
   clear(): void {
-    this.#try((store) => store.removeItem(KEY));
+    this.#try((store) => store.removeItem(this.#key));
   }
 
   /** The ticket that a page before this one left within `windowMs`; `reloaded` says that this page is the same one again. */
   find(reloaded: boolean, now: number, windowMs: number): ResumeTicket | null {
-    const text = this.#try((store) => store.getItem(KEY));
+    const text = this.#try((store) => store.getItem(this.#key));
     if (typeof text !== "string") return null;
     let found: Partial<Stored> | null;
     try {
@@ -59,7 +64,7 @@ export class ResumeTicketStore {
   }
 
   #write(stored: Stored): void {
-    this.#try((store) => store.setItem(KEY, JSON.stringify(stored)));
+    this.#try((store) => store.setItem(this.#key, JSON.stringify(stored)));
   }
 
   #try<Result>(work: (store: Store) => Result): Result | undefined {

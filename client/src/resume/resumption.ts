@@ -28,8 +28,8 @@ export class Resumption {
   #offline = false;
   readonly #box: ResumeTicketStore;
 
-  constructor(private readonly platform: Platform) {
-    this.#box = new ResumeTicketStore(platform.store);
+  constructor(private readonly platform: Platform, name?: string) {
+    this.#box = new ResumeTicketStore(platform.store, name);
   }
 
   /** Another call begins, or this one is over: nothing of it can be taken up any more. */
