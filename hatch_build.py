@@ -15,6 +15,7 @@ BUNDLES: Final = {
     "client/dist/socket.js": "voxbridge/web/client/socket.js",
     "client/dist/capture.js": "voxbridge/web/client/capture.js",
     "client/dist/playback.js": "voxbridge/web/client/playback.js",
+    "client/dist/voxbridge.tgz": "voxbridge/web/client/voxbridge.tgz",
     "studio/dist": "voxbridge/web/studio",
 }
 

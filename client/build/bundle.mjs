@@ -1,11 +1,12 @@
 /**
- * Builds client/dist/{client,react,page}.js and studio/dist. Owns what is inlined, what is external and what the files are called.
+ * Builds client/dist/{client,react,page}.js, the npm package of them, and studio/dist. Owns what is inlined, what is external and what the files are called.
  * `--dev` leaves the names unhashed and adds source maps.
  */
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
+import { pack } from "./package.mjs";
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const BANNER = "/*! Voxbridge, Apache-2.0 */";
@@ -101,6 +102,7 @@ export async function build(development) {
   for (const folder of ["client/dist", "studio/dist"]) await rm(resolve(ROOT, folder), { recursive: true, force: true });
   await mkdir(resolve(ROOT, "studio/dist/assets"), { recursive: true });
   await Promise.all([buildClient(development), buildStudio(development)]);
+  await pack(ROOT);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await build(process.argv.includes("--dev"));

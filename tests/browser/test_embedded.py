@@ -185,6 +185,58 @@ def test_a_file_that_was_opened_from_the_disk_talks_with_a_test_key(
     )
 
 
+def test_two_agents_of_a_page_are_two_conversations_that_outlive_a_reload(
+    own_product: Product, model: ModelServer, open_page: OpenPage
+) -> None:
+    html = embedded.example("vanilla", own_product, embedded.make_key(own_product))
+    html = html.replace('<div id="app"></div>', '<div id="sales"></div><div id="help"></div>')
+    html = html.replace("VoiceAgent.start({", "for (const element of ['#sales', '#help']) VoiceAgent.start({").replace('element: "#app"', "element")
+    with embedded.site(html) as address:
+        page = open_page(address)
+        words = {"#sales": "A ticket costs ten.", "#help": "Lost things are at gate 4."}
+        for place, answer in words.items():
+            model.script("llm", [answer])
+            page.locator(place).get_by_label("Message").fill("Hello")
+            page.locator(place).get_by_role("button", name="Send").click()
+            expect(page.locator(place).get_by_role("log")).to_contain_text(answer, timeout=WAIT_MS)
+        page.reload()
+        for place, answer in words.items():
+            expect(page.locator(place).get_by_role("log")).to_contain_text(answer, timeout=WAIT_MS)
+        for place, answer in zip(words, reversed(words.values()), strict=True):
+            expect(page.locator(place).get_by_role("log")).not_to_contain_text(answer)
+
+
+def test_the_react_example_as_vite_builds_it_is_one_conversation(
+    own_product: Product, model: ModelServer, open_page: OpenPage, tmp_path: Path
+) -> None:
+    built = embedded.built_react(own_product, embedded.make_key(own_product), tmp_path / "react")
+    with embedded.folder(built) as address:
+        page = open_page(address)
+        page.get_by_role("button", name="Ask about a train").click()
+        shows(page, "Hi! Ask me when your train leaves.")
+        model.script("llm", call("next_train", '{"city": "Rome"}'), ["In twelve minutes, from platform 3."])
+        says(page, "When does the train to Rome leave?")
+        shows(page, "Using next_train")
+        shows(page, "In twelve minutes, from platform 3.")
+        assert page.evaluate("window.__asked") == 0, "no microphone before the voice"
+        sid = session_of(own_product)
+        data = base64.b64encode(pcm16(spoken(own_product.models, "When does it arrive?"))).decode()
+        page.evaluate("([data, rate]) => window.__microphone.load('question', data, rate)", [data, RATE])
+        page.get_by_role("button", name="Talk").click()
+        state(page, "listening")
+        model.script("llm", ["It arrives at noon."])
+        page.evaluate("() => window.__microphone.say('question')")
+        shows(page, "It arrives at noon.")
+        page.reload()
+        shows(page, "In twelve minutes, from platform 3.")
+        shows(page, "It arrives at noon.")
+        model.script("llm", ["With pleasure."])
+        says(page, "thank you")
+        shows(page, "With pleasure.")
+        assert session_of(own_product) == sid, "it was one session, under StrictMode"
+        Studio(page, address).picture("embedded-react")
+
+
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
 def test_the_default_ui_can_be_used_by_everybody(own_product: Product, model: ModelServer, open_page: OpenPage, look: str) -> None:
     html = embedded.example("vanilla", own_product, embedded.make_key(own_product))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from deploy import bootstrap
-from voxbridge.services.gateway.rest.pages import BUNDLES
+from voxbridge.services.gateway.rest.pages import BUNDLES, PACKAGE
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,8 +45,21 @@ def ran(scripts: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_one_package_is_at_the_top_and_the_bundles_are_in_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"voxbridge", "voxbridge-0.1.0.dist-info"}
-    assert {*(f"voxbridge/web/client/{name}.js" for name in BUNDLES), "voxbridge/web/studio/index.html"} <= set(names)
+    scripts = {f"voxbridge/web/client/{name}.js" for name in BUNDLES}
+    assert {*scripts, f"voxbridge/web/client/{PACKAGE}", "voxbridge/web/studio/index.html"} <= set(names)
     assert not [name for name in names if "/tests/" in name]
+
+
+def test_the_package_for_npm_has_the_scripts_and_what_it_says_that_it_exports(wheel: Path) -> None:
+    packed = zipfile.ZipFile(wheel).read(f"voxbridge/web/client/{PACKAGE}")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        names = {name.removeprefix("package/") for name in archive.getnames()}
+        told = archive.extractfile("package/package.json")
+        assert told is not None
+        exports = json.load(told)["exports"]
+    assert set(exports) == {".", "./react", "./page"}
+    assert {path.removeprefix("./") for entry in exports.values() for path in entry.values()} <= names
+    assert {f"{name}.js" for name in BUNDLES} <= names
 
 
 def test_the_command_runs_in_an_environment_of_its_own(scripts: Path) -> None:

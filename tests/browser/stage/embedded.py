@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -52,6 +57,21 @@ def site(html: str | Mapping[str, str], headers: Mapping[str, str] | None = None
 
 
 @contextmanager
+def folder(path: Path) -> Iterator[str]:
+    """Serve a folder, and yield its address."""
+
+    class Files(SimpleHTTPRequestHandler):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given, directory=str(path))
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with served(Files) as address:
+        yield address
+
+
+@contextmanager
 def shop() -> Iterator[tuple[str, list[str]]]:
     """Run the example's shop. Yield its address, and the `Authorization` headers that it was asked with."""
     spec = importlib.util.spec_from_file_location("shop_api", EXAMPLES / "order-tracking" / "api.py")
@@ -82,5 +102,21 @@ def make_key(product: Product, **wishes: Any) -> str:
 def example(name: str, product: Product, key: str, *, api: str = "") -> str:
     """Return the page of an example with this gateway, this key and this API."""
     html = (EXAMPLES / name / "index.html").read_text()
-    html = html.replace("http://127.0.0.1:8420", product.url).replace("pk_test_…", key)
+    html = _filled(html, product, key)
     return html.replace("http://127.0.0.1:9400", api) if api else html
+
+
+def built_react(product: Product, key: str, folder: Path) -> Path:
+    """Install and build the React example with the package of this gateway, as its README says, in `folder`; return the built files."""
+    shutil.copytree(EXAMPLES / "react", folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    for path in (folder / "package.json", folder / "src" / "agent.ts"):
+        path.write_text(_filled(path.read_text(), product, key))
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    for command in (["npm", "install", "--no-audit", "--no-fund"], ["npm", "run", "build"]):
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "dist"
+
+
+def _filled(text: str, product: Product, key: str) -> str:
+    return text.replace("http://127.0.0.1:8420", product.url).replace("pk_test_…", key)

@@ -22,6 +22,7 @@ def built(tmp_path: Path) -> TestClient:
     (studio / "index.html").write_text("<title>Studio</title>")
     (studio / "assets" / "app-1a2b.js").write_text("studio()")
     (client / "client.js").write_text("client()")
+    (client / "voxbridge.tgz").write_bytes(b"packed")
     app = FastAPI()
     pages.mount(app, studio=studio, client=client)
     return TestClient(app)
@@ -67,11 +68,17 @@ def test_a_bundle_has_its_digest_in_its_name_and_may_be_loaded_from_anywhere(bui
     assert built.get("/other.js").status_code == 404
 
 
+def test_the_package_for_npm_is_one_file(built: TestClient) -> None:
+    answer = built.get("/voxbridge.tgz")
+    assert (answer.content, answer.headers["content-type"], answer.headers["cache-control"]) == (b"packed", "application/gzip", "no-cache")
+    assert built.head("/voxbridge.tgz").status_code == 200
+
+
 def test_what_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
     app = FastAPI()
     pages.mount(app, studio=tmp_path, client=tmp_path)
     client = TestClient(app)
-    for path in ("/", "/react.js"):
+    for path in ("/", "/react.js", "/voxbridge.tgz"):
         answer = client.get(path)
         assert answer.status_code == 503
         assert "make up" in answer.text

@@ -24,6 +24,9 @@ CLIENT: Final = _BUNDLED / "client" if _BUNDLED.is_dir() else _PACKAGE.parent / 
 BUNDLES: Final = ("client", "react", "page", "ui", "socket", "capture", "playback")
 """Scripts that pages of any origin load, by name; each is served below a name with its digest, to which the bare name redirects."""
 
+PACKAGE: Final = "voxbridge.tgz"
+"""The same scripts with their types, as a package that npm installs."""
+
 DIGEST: Final = 16
 """Hexadecimal digits of a file's SHA-256 in its name."""
 
@@ -61,7 +64,7 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
             return missing(f"/{name}.js")
         path = client / f"{stem}.js"
         if not path.is_file():
-            return Response(f"{path.name} is not built. Run `make up`.\n", status_code=503, media_type="text/plain", headers=_ANYWHERE)
+            return _unbuilt(path.name)
         content = path.read_bytes()
         current = sha256(content).hexdigest()[:DIGEST]
         if digest != current:  # a page that names no version, or one of before, gets the one there is
@@ -69,6 +72,11 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
             return Response(status_code=302, headers=headers)
         headers = {"Cache-Control": _IMMUTABLE, **_ANYWHERE}
         return Response(content, headers=headers, media_type="text/javascript; charset=utf-8")
+
+    @router.api_route(f"/{PACKAGE}", methods=["GET", "HEAD"])
+    def package(request: Request) -> Response:
+        path = client / PACKAGE
+        return _file(request, path, "application/gzip") if path.is_file() else _unbuilt(PACKAGE)
 
     @router.get("/docs")
     def docs() -> HTMLResponse:
@@ -88,6 +96,10 @@ class _Assets(StaticFiles):
         response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers["Cache-Control"] = _IMMUTABLE
         return response
+
+
+def _unbuilt(name: str) -> Response:
+    return Response(f"{name} is not built. Run `make up`.\n", status_code=503, media_type="text/plain", headers=_ANYWHERE)
 
 
 def _file(request: Request, path: Path, media_type: str) -> Response:
