@@ -24,6 +24,15 @@ export const inline = {
   },
 };
 
+/** The worklets of client.js stand beside it, which saves pages a fifth of it until somebody talks. @type {esbuild.Plugin} */
+const beside = {
+  name: "beside",
+  setup(build) {
+    build.onResolve({ filter: /^inline:.*\/worklets\// }, ({ path }) => ({ path, namespace: "beside" }));
+    build.onLoad({ filter: /.*/, namespace: "beside" }, () => ({ contents: "", loader: "text" }));
+  },
+};
+
 /** @type {esbuild.BuildOptions} */
 export const common = {
   absWorkingDir: ROOT,
@@ -50,6 +59,7 @@ async function buildClient(development) {
       playback: "client/src/audio/worklets/playback.ts",
     },
     outdir: "client/dist",
+    plugins: [beside, inline],
     external: ["react"],
     minify: !development,
     banner: { js: BANNER },

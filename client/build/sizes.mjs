@@ -12,8 +12,8 @@ const isLate = (/** @type {string} */ name) => name.endsWith(".js") && !index.in
 const isTerminal = (/** @type {string} */ name) => name.startsWith("terminal-");
 /** @type {[what: string, folder: string, chosen: RegExp | ((name: string) => boolean), limit: number][]} */
 const GATES = [
-  ["client.js", "client/dist", /^client\.js$/, 20 * KB],
-  ["react.js", "client/dist", /^react\.js$/, 20 * KB],
+  ["client.js", "client/dist", /^client\.js$/, 17 * KB],
+  ["react.js", "client/dist", /^react\.js$/, 19 * KB],
   ["page.js", "client/dist", /^page\.js$/, 4 * KB],
   ["client.js with its UI", "client/dist", /^(client|ui)\.js$/, 25 * KB],
   ["Studio, at first", "studio/dist/assets", isEarly, 120 * KB],

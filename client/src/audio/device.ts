@@ -23,13 +23,14 @@ export interface DeviceEvents {
   devicesChanged: () => void;
 }
 
-/** Load a worklet: from this file's own text, or, where the page's content security policy does not let it, from beside this file. */
-async function addModule(context: AudioContext, source: string, name: "capture" | "playback"): Promise<void> {
+/** Load a worklet: from the text that this file has of it, if it has and the page's content security policy lets it, or from beside this file. */
+async function addModule(context: AudioContext, source: string, beside: URL): Promise<void> {
+  if (source === "") return context.audioWorklet.addModule(beside.href);
   const url = scriptUrl(source);
   try {
     await context.audioWorklet.addModule(url.href);
   } catch {
-    await context.audioWorklet.addModule(new URL(`./${name}.js`, import.meta.url).href);
+    await context.audioWorklet.addModule(beside.href);
   } finally {
     url.revoke();
   }
@@ -44,6 +45,8 @@ export class SoundDevice {
   #source: MediaStreamAudioSourceNode | null = null;
   #stream: MediaStream | null = null;
   #closed = false;
+  /** Settles when the loudspeaker's worklet is there; asked for at once, since it may come over the network. */
+  readonly #loaded: Promise<void>;
 
   /** Call it within a click: browsers let only a gesture start sound. */
   constructor(
@@ -56,6 +59,8 @@ export class SoundDevice {
     this.context = new AudioContext({ latencyHint: "interactive" });
     this.context.onstatechange = () => this.#onStateChange();
     void this.context.resume();
+    this.#loaded = addModule(this.context, playbackSource, new URL("./playback.js", import.meta.url));
+    this.#loaded.catch(() => undefined); // whoever opens the loudspeaker is told
   }
 
   #onStateChange(): void {
@@ -66,7 +71,7 @@ export class SoundDevice {
 
   /** Build the loudspeaker; `port` is the worklet's end of the line to the socket's worker. */
   async openLoudspeaker(port: MessagePort): Promise<void> {
-    await addModule(this.context, playbackSource, "playback");
+    await this.#loaded;
     const node = new AudioWorkletNode(this.context, "voxbridge-playback", { numberOfInputs: 0, outputChannelCount: [1] });
     node.port.onmessage = ({ data }: MessageEvent<FromPlayback>) => this.events.playback(data);
     node.port.postMessage({ type: "socket", port } satisfies ToWorklet, [port]);
@@ -88,7 +93,7 @@ export class SoundDevice {
 
   /** Ask for the microphone and start its worklet; throws an `AgentError` that says what to do. */
   async openMicrophone(port: MessagePort): Promise<void> {
-    if (this.#capture === null) await addModule(this.context, captureSource, "capture");
+    if (this.#capture === null) await addModule(this.context, captureSource, new URL("./capture.js", import.meta.url));
     const stream = await this.#ask(this.options.constraints);
     this.#capture?.disconnect();
     const node = new AudioWorkletNode(this.context, "voxbridge-capture", { numberOfOutputs: 0, channelCount: 1, channelCountMode: "explicit" });
