@@ -18,8 +18,8 @@ from pydantic import BaseModel
 
 from voxbridge.services.gateway.core import resume_rules
 from voxbridge.services.gateway.core.messages import AGENT_LIMIT
-from voxbridge.services.gateway.rest import bodies, schemas
-from voxbridge.services.gateway.rest.errors import TOKEN
+from voxbridge.services.gateway.rest import bodies
+from voxbridge.services.gateway.rest.errors import TOKEN, refused
 from voxbridge.services.gateway.vox import resume_reader
 from voxbridge.shared import events
 from voxbridge.shared.agents import model
@@ -35,13 +35,13 @@ APPEND_S: Final = 5.0
 """Seconds that the log may take to accept a handoff request."""
 
 _HANDOFF: Final[dict[int | str, dict[str, Any]]] = {
-    401: {"model": schemas.Problem, "description": "An administrator's token is needed"},
-    403: {"model": schemas.Problem, "description": "This Host or Origin is not allowed"},
-    404: {"model": schemas.Problem, "description": "There is no such session, or it has ended"},
-    409: {"model": schemas.Problem, "description": "The session cannot be handed over now"},
-    422: {"model": schemas.Problem, "description": "An argument is out of its range"},
-    503: {"model": schemas.Problem, "description": "Something the answer needs is away"},
-    504: {"model": schemas.Problem, "description": "The body did not come in time"},
+    401: refused("An administrator's token is needed"),
+    403: refused("This Host or Origin is not allowed"),
+    404: refused("There is no such session, or it has ended"),
+    409: refused("The session cannot be handed over now"),
+    422: refused("An argument is out of its range"),
+    503: refused("Something the answer needs is away"),
+    504: refused("The body did not come in time"),
 }
 _BODY: Final = {
     "type": "object",

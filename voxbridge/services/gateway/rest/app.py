@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -19,6 +19,7 @@ from voxbridge.services.gateway.rest import (
     operations,
     pages,
     runs,
+    schemas,
     session_routes,
     terminals,
     tokens,
@@ -65,4 +66,12 @@ def application(gateway: Context) -> FastAPI:
     app.add_exception_handler(VoxbridgeError, errors.on_voxbridge)
     app.add_exception_handler(RequestValidationError, errors.on_validation)
     app.add_exception_handler(HTTPException, errors.on_http)
+    described = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            described()["components"]["schemas"]["Problem"] = schemas.Problem.model_json_schema()
+        return described()
+
+    app.openapi = openapi  # type: ignore[method-assign]  # as the framework's documentation has it
     return app

@@ -12,8 +12,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel
 
 from voxbridge.services.gateway.core import reports
-from voxbridge.services.gateway.rest import schemas
-from voxbridge.services.gateway.rest.errors import ALL, AWAY, BAD, TOKEN
+from voxbridge.services.gateway.rest.errors import ALL, AWAY, BAD, TOKEN, refused
 from voxbridge.services.gateway.rest.functions import body_of, decoded
 from voxbridge.shared.awareness import prompt
 from voxbridge.shared.awareness.view import ERRORS, FACTS, PAGES, SOURCES
@@ -130,7 +129,7 @@ class _Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def router(gateway: Context) -> APIRouter:
     """Build the routes of a gateway."""
     caller, owner = Depends(gateway.access.caller), Depends(gateway.access.administrator)
-    limited: dict[int | str, dict[str, Any]] = {429: {"model": schemas.Problem, "description": "The client reports too often"}}
+    limited: dict[int | str, dict[str, Any]] = {429: refused("The client reports too often")}
     made = APIRouter(prefix="/api/vox/awareness", tags=["awareness"], responses=TOKEN | ALL | BAD | AWAY | limited)
 
     @made.post("", response_model=Reported, response_model_exclude_none=True, openapi_extra=body_of(_REPORT, required=True))

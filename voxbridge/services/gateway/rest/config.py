@@ -12,7 +12,8 @@ import msgspec
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel
 
-from voxbridge.services.gateway.rest import bodies, schemas
+from voxbridge.services.gateway.rest import bodies
+from voxbridge.services.gateway.rest.errors import refused
 from voxbridge.shared.agents.providers import variables
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.provider_keys import KEY_LIMIT
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from voxbridge.services.gateway.rest.context import Context
 
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    401: {"model": schemas.Problem, "description": "An administrator's token is needed"},
-    403: {"model": schemas.Problem, "description": "This Host or Origin is not allowed"},
-    422: {"model": schemas.Problem, "description": "An argument is out of its range"},
-    503: {"model": schemas.Problem, "description": "Something the answer needs is away"},
-    504: {"model": schemas.Problem, "description": "The body did not come in time"},
+    401: refused("An administrator's token is needed"),
+    403: refused("This Host or Origin is not allowed"),
+    422: refused("An argument is out of its range"),
+    503: refused("Something the answer needs is away"),
+    504: refused("The body did not come in time"),
 }
 
 

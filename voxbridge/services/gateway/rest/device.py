@@ -11,8 +11,7 @@ from nats.errors import NoRespondersError
 from nats.micro.request import ERROR_CODE_HEADER as SERVICE_ERROR
 from pydantic import BaseModel
 
-from voxbridge.services.gateway.rest import schemas
-from voxbridge.services.gateway.rest.errors import AWAY, TOKEN
+from voxbridge.services.gateway.rest.errors import AWAY, TOKEN, refused
 from voxbridge.services.gateway.rest.sessions import told
 from voxbridge.shared.errors import Unavailable
 
@@ -51,7 +50,7 @@ class Thermal(BaseModel):
 def router(gateway: Context) -> APIRouter:
     """Build the route of a gateway."""
     made = APIRouter(prefix="/api/vox", tags=["installed"], dependencies=[Depends(gateway.access.caller)], responses=TOKEN)
-    without: dict[int | str, dict[str, Any]] = {404: {"model": schemas.Problem, "description": "The device has no sensors"}}
+    without: dict[int | str, dict[str, Any]] = {404: refused("The device has no sensors")}
 
     @made.get("/thermal", response_model=Thermal, responses=AWAY | without)
     async def thermal() -> Any:

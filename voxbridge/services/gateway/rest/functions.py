@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
 from voxbridge.services.gateway.calls.ledger import Task
-from voxbridge.services.gateway.rest import bodies, schemas
+from voxbridge.services.gateway.rest import bodies
+from voxbridge.services.gateway.rest.errors import refused
 from voxbridge.shared import events
 from voxbridge.shared.agents.functions import failed_result, told_result
 from voxbridge.shared.errors import HTTP_STATUS, Code, VoxbridgeError
@@ -41,20 +42,16 @@ _SESSION: Final = "^[0-9a-f]{32}$"
 _TASK: Final = "^[A-Za-z0-9_.:-]{1,128}$"
 
 
-def _problem(description: str) -> dict[str, Any]:
-    return {"model": schemas.Problem, "description": description}
-
-
 ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    401: _problem("An administrator's token is needed"),
-    403: _problem("This Host or Origin is not allowed, or an access token was shown"),
-    404: _problem("There is no such function, task or approval"),
-    422: _problem("An argument, the key or the body is not as it should be; `field` names it"),
-    429: _problem("The account has too many calls open, or asks too fast"),
-    499: _problem("The call was cancelled"),
-    500: _problem("The function failed by a fault of its own, or it is not known how far it came (`INTERRUPTED`)"),
-    503: _problem("Executor, log or page is away, or they have too much to do"),
-    504: _problem("The function, or the body, did not come in time"),
+    401: refused("An administrator's token is needed"),
+    403: refused("This Host or Origin is not allowed, or an access token was shown"),
+    404: refused("There is no such function, task or approval"),
+    422: refused("An argument, the key or the body is not as it should be; `field` names it"),
+    429: refused("The account has too many calls open, or asks too fast"),
+    499: refused("The call was cancelled"),
+    500: refused("The function failed by a fault of its own, or it is not known how far it came (`INTERRUPTED`)"),
+    503: refused("Executor, log or page is away, or they have too much to do"),
+    504: refused("The function, or the body, did not come in time"),
 }
 _CALL: Final = {
     "type": "object",
@@ -192,7 +189,7 @@ def _add_tasks(gateway: Context, made: APIRouter) -> None:
         response_model_exclude_none=True,
         responses={
             202: {"model": TaskView, "description": "It is being stopped"},
-            409: _problem("The task is over, or several sessions have one with this id"),
+            409: refused("The task is over, or several sessions have one with this id"),
         },
     )
     async def cancel_task(

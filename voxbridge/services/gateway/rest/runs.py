@@ -38,7 +38,7 @@ _ANSWER: Final = {
 }
 
 
-class Problem(BaseModel):
+class FailureView(BaseModel):
     """Reason of a failure."""
 
     code: str
@@ -57,7 +57,7 @@ class StepView(BaseModel):
     ended_at_ms: int | None = None
     args: str | None = None
     result: str | None = None
-    error: Problem | None = None
+    error: FailureView | None = None
 
 
 class RunView(BaseModel):
@@ -78,7 +78,7 @@ class RunView(BaseModel):
     inputs: dict[str, Any] | None = None
     attempts: list[StepView] | None = None
     result: dict[str, Any] | None = None
-    error: Problem | None = None
+    error: FailureView | None = None
     reason: str | None = None
 
 

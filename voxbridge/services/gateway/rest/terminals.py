@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from voxbridge.services.gateway.rest import schemas
-from voxbridge.services.gateway.rest.errors import ALL, AWAY, BAD, TOKEN
+from voxbridge.services.gateway.rest.errors import ALL, AWAY, BAD, TOKEN, refused
 from voxbridge.services.gateway.rest.functions import body_of, decoded
 from voxbridge.services.gateway.terminals import tickets
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -59,8 +58,8 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 def router(gateway: Context) -> APIRouter:
     """Build the routes of a gateway."""
     there_is_none: dict[int | str, dict[str, Any]] = {
-        404: {"model": schemas.Problem, "description": "There is no such terminal, definition or program"},
-        409: {"model": schemas.Problem, "description": "The terminal is not in a state for it"},
+        404: refused("There is no such terminal, definition or program"),
+        409: refused("The terminal is not in a state for it"),
     }
     made = APIRouter(
         prefix="/api/terminals", tags=["terminals"], dependencies=[Depends(gateway.access.administrator)],

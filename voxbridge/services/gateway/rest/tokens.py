@@ -13,7 +13,8 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel
 
 from voxbridge.services.gateway.core.messages import MODES
-from voxbridge.services.gateway.rest import bodies, schemas
+from voxbridge.services.gateway.rest import bodies
+from voxbridge.services.gateway.rest.errors import refused
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.secrets.access_tokens import CALLS_LIMIT, LONGEST_S, NAMES_LIMIT, SHORTEST_S, USUAL_S, Wishes
@@ -36,11 +37,11 @@ _BODY: Final = {
     },
 }
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    401: {"model": schemas.Problem, "description": "An administrator's token is needed"},
-    403: {"model": schemas.Problem, "description": "This Host or Origin is not allowed, or an access token was shown"},
-    422: {"model": schemas.Problem, "description": "An argument is out of its range"},
-    503: {"model": schemas.Problem, "description": "The file of the administrators' token cannot be used"},
-    504: {"model": schemas.Problem, "description": "The body did not come in time"},
+    401: refused("An administrator's token is needed"),
+    403: refused("This Host or Origin is not allowed, or an access token was shown"),
+    422: refused("An argument is out of its range"),
+    503: refused("The file of the administrators' token cannot be used"),
+    504: refused("The body did not come in time"),
 }
 
 

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Depends, Path
 from pydantic import BaseModel
 
-from voxbridge.services.gateway.rest import schemas
-from voxbridge.services.gateway.rest.errors import TOKEN
+from voxbridge.services.gateway.rest.errors import TOKEN, refused
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.tours import library
 
 if TYPE_CHECKING:
     from voxbridge.services.gateway.rest.context import Context
 
-_NO_TOUR: dict[int | str, dict[str, Any]] = {404: {"model": schemas.Problem, "description": "There is no tour of that page"}}
-_MENDED: dict[int | str, dict[str, Any]] = {422: {"model": schemas.Problem, "description": "A file of the folder is no tour"}}
+_NO_TOUR: dict[int | str, dict[str, Any]] = {404: refused("There is no tour of that page")}
+_MENDED: dict[int | str, dict[str, Any]] = {422: refused("A file of the folder is no tour")}
 
 
 class TourSummary(BaseModel):

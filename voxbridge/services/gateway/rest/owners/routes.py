@@ -13,7 +13,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel
 
 from voxbridge.services.gateway.platform.registry import KnownKey
-from voxbridge.services.gateway.rest import bodies, schemas
+from voxbridge.services.gateway.rest import bodies
+from voxbridge.services.gateway.rest.errors import refused
 from voxbridge.services.gateway.rest.owners.bodies import APPROVAL, KEY, ROTATION
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.platform import keys
@@ -35,13 +36,13 @@ _Account = Annotated[str, Query(pattern=f"^{ACCOUNT.pattern}$")]
 _KeyId = Annotated[str, Path(pattern="^[0-9a-f]{12}$")]
 _Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
-    401: {"model": schemas.Problem, "description": "An administrator's token, or a secret key of the account, is needed"},
-    403: {"model": schemas.Problem, "description": "This Host or Origin is not allowed, or an access token was shown"},
-    404: {"model": schemas.Problem, "description": "There is no such key or configuration"},
-    422: {"model": schemas.Problem, "description": "An argument is out of its range"},
-    429: {"model": schemas.Problem, "description": "The account has as many as it may have"},
-    503: {"model": schemas.Problem, "description": "The log or Valkey is away"},
-    504: {"model": schemas.Problem, "description": "The body did not come in time"},
+    401: refused("An administrator's token, or a secret key of the account, is needed"),
+    403: refused("This Host or Origin is not allowed, or an access token was shown"),
+    404: refused("There is no such key or configuration"),
+    422: refused("An argument is out of its range"),
+    429: refused("The account has as many as it may have"),
+    503: refused("The log or Valkey is away"),
+    504: refused("The body did not come in time"),
 }
 
 
