@@ -12,6 +12,8 @@ export * from "./client";
 export interface Message {
   role: "user" | "assistant";
   text: string;
+  /** What was made and not heard, since somebody interrupted it. */
+  unheard: string;
   /** "Using NAME" for each tool that was called for a reply. */
   steps: readonly string[];
 }
@@ -65,9 +67,9 @@ export function messagesOf(conversation: readonly Entry[]): { messages: Message[
   let steps: string[] = [];
   for (const entry of conversation) {
     if (entry.kind === "call") steps.push(`Using ${entry.name}`);
-    if (entry.kind !== "said" || entry.text === "") continue;
+    if (entry.kind !== "said" || entry.text + entry.unheard === "") continue;
     if (entry.role === "user" && !entry.final) transcript = entry.text;
-    else messages.push({ role: entry.role, text: entry.text, steps: entry.role === "assistant" ? steps : [] });
+    else messages.push({ role: entry.role, text: entry.text, unheard: entry.cut ? "" : entry.unheard, steps: entry.role === "assistant" ? steps : [] });
     if (entry.role === "assistant") steps = [];
   }
   return { messages, transcript };

@@ -33,13 +33,15 @@ test("an error says what to do", () => {
 });
 
 test("the conversation is told as messages, each with what was done for it, and what is being said apart", () => {
-  const said = (role: "user" | "assistant", text: string, final = true): Entry =>
-    ({ kind: "said", key: text, role, text, final, typed: false, interrupted: false, cut: false, unheard: "", turn: 1, generation: null, seq: null, agent: "" });
+  const said = (role: "user" | "assistant", text: string, final = true, unheard = ""): Entry =>
+    ({ kind: "said", key: text, role, text, final, typed: false, interrupted: unheard !== "", cut: false, unheard, turn: 1, generation: null, seq: null, agent: "" });
   const called: Entry = { kind: "call", key: "c", id: "c", name: "get_weather", args: {}, status: "done", result: {}, ms: 1, startedAt: null, undo: null };
-  const { messages, transcript } = messagesOf([said("user", "How is it in Rome?"), called, said("assistant", "Sunny."), said("user", "And in", false)]);
+  const { messages, transcript } = messagesOf([said("user", "How is it in Rome?"), called, said("assistant", "Sunny."), said("user", "Thanks."), said("assistant", "", true, "With pleasure."), said("user", "And in", false)]);
   assert.deepEqual(messages, [
-    { role: "user", text: "How is it in Rome?", steps: [] },
-    { role: "assistant", text: "Sunny.", steps: ["Using get_weather"] },
+    { role: "user", text: "How is it in Rome?", unheard: "", steps: [] },
+    { role: "assistant", text: "Sunny.", unheard: "", steps: ["Using get_weather"] },
+    { role: "user", text: "Thanks.", unheard: "", steps: [] },
+    { role: "assistant", text: "", unheard: "With pleasure.", steps: [] },
   ]);
   assert.equal(transcript, "And in");
 });

@@ -190,7 +190,8 @@ def test_two_agents_of_a_page_are_two_conversations_that_outlive_a_reload(
 ) -> None:
     html = embedded.example("vanilla", own_product, embedded.make_key(own_product))
     html = html.replace('<div id="app"></div>', '<div id="sales"></div><div id="help"></div>')
-    html = html.replace("VoiceAgent.start({", "for (const element of ['#sales', '#help']) VoiceAgent.start({").replace('element: "#app"', "element")
+    html = html.replace("VoiceAgent.start({", "for (const element of ['#sales', '#help']) VoiceAgent.start({")
+    html = html.replace('element: "#app"', "element")
     with embedded.site(html) as address:
         page = open_page(address)
         words = {"#sales": "A ticket costs ten.", "#help": "Lost things are at gate 4."}
@@ -233,6 +234,7 @@ def test_the_react_example_as_vite_builds_it_is_one_conversation(
         model.script("llm", ["With pleasure."])
         says(page, "thank you")
         shows(page, "With pleasure.")
+        shows(page, "It arrives at noon.")
         assert session_of(own_product) == sid, "it was one session, under StrictMode"
         Studio(page, address).picture("embedded-react")
 

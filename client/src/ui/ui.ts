@@ -174,8 +174,8 @@ class View {
   #entry(entry: Entry): boolean {
     switch (entry.kind) {
       case "said":
-        this.#line(entry.key, entry.role, entry.text, entry.final ? "" : "partial");
-        return entry.text !== "";
+        this.#unheard(this.#line(entry.key, entry.role, entry.text, entry.final ? "" : "partial"), entry.cut ? "" : entry.unheard);
+        return entry.text !== "" || entry.unheard !== "";
       case "call":
         this.#line(entry.key, "step", `Using ${words(entry.name)}${entry.status === "failed" ? ": it failed" : entry.status === "cancelled" ? ": stopped" : ""}`);
         return true;
@@ -202,6 +202,14 @@ class View {
     const said = line.firstElementChild;
     if (said !== null && said.textContent !== text) said.textContent = text;
     return line;
+  }
+
+  /** What was made and not heard, since somebody interrupted it. */
+  #unheard(line: HTMLElement, text: string): void {
+    const shown = line.querySelector("s");
+    if (text === "") shown?.remove();
+    else if (shown === null) line.append(make("s", { title: "Made, but not heard" }, text));
+    else if (shown.textContent !== text) shown.textContent = text;
   }
 
   #approval(entry: Approval): void {

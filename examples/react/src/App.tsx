@@ -25,12 +25,12 @@ export function App() {
   return (
     <main>
       <ol role="log" aria-label="Conversation">
-        {messages.map(({ role, text, steps }, index) => (
+        {messages.map(({ role, text, unheard, steps }, index) => (
           <li key={index} className={role}>
             {steps.map((step, number) => (
               <small key={number}>{step}</small>
             ))}
-            {text}
+            {text} {unheard && <s title="Made, but not heard">{unheard}</s>}
           </li>
         ))}
         {transcript && <li className="user">{transcript}…</li>}
