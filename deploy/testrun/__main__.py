@@ -146,6 +146,7 @@ class Run:
         env = {**os.environ, "TMPDIR": str(self.folder), SEED: str(self.seed), "PYTHONPATH": str(ROOT)}
         # Hundreds of services are started in a run; without compiled modules each of them compiles what it imports, for a second or two.
         env.pop("PYTHONDONTWRITEBYTECODE", None)
+        env.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the product has it: threads of several tests would wait for one another
         process = subprocess.Popen(
             command,
             cwd=self.root,

@@ -28,7 +28,14 @@ FUNCTIONS = [
         ("voxbridge.services.tools.packs.everyday." + name for name in ("time", "calculator", "timer", "notes")), timeout_s=30
     ).values()
 ]
-ROUTER = Router(FUNCTIONS)
+
+
+@cache
+def trained() -> Router:
+    """Return the router of `FUNCTIONS`: trained for whom needs it first, not for all who read this module."""
+    return Router(FUNCTIONS)
+
+
 THEMES = {"theme": {"type": "string", "enum": ["light", "dark", "system"]}}
 
 
@@ -43,7 +50,7 @@ THEMES = {"theme": {"type": "string", "enum": ["light", "dark", "system"]}}
     ],
 )
 def test_a_request_is_a_call_of_the_function_that_it_wants(said: str, name: str) -> None:
-    decision = ROUTER.decide(said)
+    decision = trained().decide(said)
     assert decision.mode == "call"
     assert decision.shortlist[0] == name
     assert name in decision.among
@@ -51,19 +58,19 @@ def test_a_request_is_a_call_of_the_function_that_it_wants(said: str, name: str)
 
 @pytest.mark.parametrize("said", ["hello there", "thanks a lot", "tell me a joke about cows", "who painted the Mona Lisa", ""])
 def test_small_talk_wants_words(said: str) -> None:
-    assert ROUTER.decide(said).mode != "call"
+    assert trained().decide(said).mode != "call"
 
 
 def test_a_follow_up_wants_the_function_of_the_turn_before() -> None:
     before = Before("what time is it in Tokyo", "current_time")
-    decision = ROUTER.decide("and in Bogota", before)
+    decision = trained().decide("and in Bogota", before)
     assert (decision.mode, decision.shortlist[0]) == ("call", "current_time")
-    assert ROUTER.decide("what about the small one", Before("what is three times four", "calculate")).shortlist[0] == "calculate"
-    assert ROUTER.decide("thank you", before).mode == "words"
+    assert trained().decide("what about the small one", Before("what is three times four", "calculate")).shortlist[0] == "calculate"
+    assert trained().decide("thank you", before).mode == "words"
 
 
 def test_a_function_that_is_not_known_any_more_is_no_follow_up() -> None:
-    assert ROUTER.decide("and in Bogota", Before("how is the weather", "weather")) == ROUTER.decide("and in Bogota")
+    assert trained().decide("and in Bogota", Before("how is the weather", "weather")) == trained().decide("and in Bogota")
 
 
 def test_the_shortlist_is_bounded_and_what_is_far_behind_is_left_out() -> None:
@@ -71,7 +78,7 @@ def test_the_shortlist_is_bounded_and_what_is_far_behind_is_left_out() -> None:
     decision = Router(many).decide("do a thing")
     assert len(decision.shortlist) == SHORTLIST
     assert 1 <= len(decision.among) <= SHORTLIST
-    assert ROUTER.decide("set a timer for ten minutes").among == ("set_timer",)
+    assert trained().decide("set a timer for ten minutes").among == ("set_timer",)
 
 
 def test_a_set_of_one_function_without_utterances_is_learned() -> None:
@@ -81,7 +88,7 @@ def test_a_set_of_one_function_without_utterances_is_learned() -> None:
 def test_long_texts_and_words_are_cut() -> None:
     assert len(features.words("a " * 10_000)) == features.WORDS_LIMIT
     assert len(features.words("a" * 10_000)[0]) == features.LETTERS_LIMIT
-    assert ROUTER.decide("blah " * 20_000 + "what time is it in Rome").shortlist[0] == "current_time"
+    assert trained().decide("blah " * 20_000 + "what time is it in Rome").shortlist[0] == "current_time"
 
 
 def test_words_that_mean_alike_are_near_to_each_other() -> None:
@@ -106,7 +113,7 @@ def test_a_router_with_meanings_knows_words_that_nobody_taught_it() -> None:
 
 
 def test_training_twice_gives_the_same_answers() -> None:
-    assert Router(FUNCTIONS).decide("what time is it in Rome") == ROUTER.decide("what time is it in Rome")
+    assert Router(FUNCTIONS).decide("what time is it in Rome") == trained().decide("what time is it in Rome")
 
 
 def test_no_line_of_small_talk_stands_there_twice() -> None:
@@ -182,7 +189,7 @@ def test_a_length_of_time_that_was_said_is_the_only_value(said: str, known: dict
 
 @pytest.mark.parametrize("said", ["switch off the lamp in the attic", "order two pizzas", "call a taxi", "what's the weather in Rome"])
 def test_a_wish_that_no_function_serves_wants_words(said: str) -> None:
-    assert ROUTER.decide(said).mode != "call"
+    assert trained().decide(said).mode != "call"
 
 
 def test_a_wish_that_a_function_serves_is_a_call_of_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,21 @@ FUNCTIONS = (
 )
 SAID = ("what time is it in Oslo", "thank you", "order a pizza", "remember the milk", "and in Lima")
 TABLE = read_meanings()
-ROUTER = Router(FUNCTIONS, TABLE)
+
+
+@cache
+def trained() -> Router:
+    """Return the router of `FUNCTIONS`."""
+    return Router(FUNCTIONS, TABLE)
 
 
 def test_a_router_that_is_read_decides_as_the_one_that_was_written(tmp_path: Path) -> None:
     files = RouterFiles(tmp_path / "routers")
     assert files.read(FUNCTIONS, TABLE) is None
-    files.write(FUNCTIONS, ROUTER)
+    files.write(FUNCTIONS, trained())
     found = files.read(FUNCTIONS, TABLE)
     assert found is not None
-    assert [found.decide(said) for said in SAID] == [ROUTER.decide(said) for said in SAID]
+    assert [found.decide(said) for said in SAID] == [trained().decide(said) for said in SAID]
     assert files.read(FUNCTIONS[:1], TABLE) is None, "another set of functions has another file"
     assert (tmp_path / "routers").stat().st_mode & 0o777 == 0o700
 
@@ -36,7 +42,7 @@ def test_a_router_that_is_read_decides_as_the_one_that_was_written(tmp_path: Pat
 @pytest.mark.parametrize("size", [0, 10, 5_000, -1])
 def test_a_file_that_is_torn_is_removed(tmp_path: Path, size: int) -> None:
     files = RouterFiles(tmp_path)
-    files.write(FUNCTIONS, ROUTER)
+    files.write(FUNCTIONS, trained())
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:size])
     assert files.read(FUNCTIONS, TABLE) is None
@@ -45,7 +51,7 @@ def test_a_file_that_is_torn_is_removed(tmp_path: Path, size: int) -> None:
 
 def test_a_file_of_another_set_under_this_name_is_removed(tmp_path: Path) -> None:
     files = RouterFiles(tmp_path)
-    files.write(FUNCTIONS[:1], ROUTER)
+    files.write(FUNCTIONS[:1], trained())
     assert files.read(FUNCTIONS[:1], TABLE) is None
     assert list(tmp_path.iterdir()) == []
 
@@ -55,11 +61,11 @@ def test_the_number_of_files_is_bounded_and_the_one_used_longest_ago_goes(tmp_pa
     (tmp_path / "left.new").write_bytes(b"of a crash")
     sets = [(*FUNCTIONS, Known(f"f{number}")) for number in range(FILES + 1)]
     for number, functions in enumerate(sets[:FILES]):
-        files.write(functions, ROUTER)
+        files.write(functions, trained())
         path = files._path(functions)
         os.utime(path, (number, number))
     os.utime(files._path(sets[0]))  # used again
-    files.write(sets[FILES], ROUTER)
+    files.write(sets[FILES], trained())
     assert len(list(tmp_path.iterdir())) == FILES
     assert files._path(sets[0]).exists()
     assert not files._path(sets[1]).exists()
@@ -67,7 +73,7 @@ def test_the_number_of_files_is_bounded_and_the_one_used_longest_ago_goes(tmp_pa
 
 def test_other_rules_make_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = RouterFiles(tmp_path)
-    files.write(FUNCTIONS, ROUTER)
+    files.write(FUNCTIONS, trained())
     monkeypatch.setattr(router_files, "_rules", lambda: b"another release")
     assert files.read(FUNCTIONS, TABLE) is None
 

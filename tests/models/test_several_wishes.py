@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
 
-from tests.models.test_choice import FUNCTIONS, ROUTER
+from tests.models.test_choice import FUNCTIONS, trained
 from voxbridge.services.models.api import chat, routers
 from voxbridge.services.models.api.bodies import ChatRequest
 from voxbridge.services.models.choice.router import Known, Router
@@ -18,8 +18,11 @@ from voxbridge.services.tools.registry import Tool, load
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.talking import START
 
-CUT = partial(wishes, wanted=partial(routers.wanted, ROUTER))
 TOOLS = load(("voxbridge.services.tools.packs.everyday." + name for name in ("time", "calculator", "timer", "notes")), timeout_s=30)
+
+
+def parts_of(said: str) -> list[str]:
+    return wishes(said, partial(routers.wanted, trained()))
 
 
 @pytest.mark.parametrize(
@@ -42,15 +45,15 @@ TOOLS = load(("voxbridge.services.tools.packs.everyday." + name for name in ("ti
     ],
 )
 def test_a_request_is_cut_where_another_wish_begins(said: str, parts: list[str] | None) -> None:
-    assert CUT(said) == (parts or [said])
+    assert parts_of(said) == (parts or [said])
 
 
 def test_a_request_has_so_many_wishes() -> None:
     said = " and ".join(["set a timer for five minutes"] * (PARTS_LIMIT + 2))
-    assert len(CUT(said)) == PARTS_LIMIT
+    assert len(parts_of(said)) == PARTS_LIMIT
 
 
-def plan(*messages: dict[str, Any], router: Router = ROUTER, tools: Sequence[Function | Tool] = tuple(TOOLS.values())) -> chat.Plan:
+def plan(*messages: dict[str, Any], router: Router | None = None, tools: Sequence[Function | Tool] = tuple(TOOLS.values())) -> chat.Plan:
     """Return the plan of a request with these messages and the functions of the router."""
     offered = [
         {
@@ -65,7 +68,7 @@ def plan(*messages: dict[str, Any], router: Router = ROUTER, tools: Sequence[Fun
         for tool in tools
     ]
     request = ChatRequest.model_validate({"model": "local", "messages": list(messages), "tools": offered})
-    return chat.plan(request, 0.0, router)
+    return chat.plan(request, 0.0, router or trained())
 
 
 def called(number: int, name: str, result: str) -> list[dict[str, Any]]:
@@ -111,7 +114,10 @@ def test_the_model_reads_each_wish_where_it_is_served() -> None:
     assert "mat and set a timer" in told.prompt.text
 
 
-TALKING = Router([*FUNCTIONS, Known(START.name, START.description, START.utterances)])
+@cache
+def talking() -> Router:
+    """Return a router that also knows the switch to voice."""
+    return Router([*FUNCTIONS, Known(START.name, START.description, START.utterances)])
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,7 @@ TALKING = Router([*FUNCTIONS, Known(START.name, START.description, START.utteran
     ],
 )
 def test_what_is_asked_besides_the_switch_waits_for_the_voice(said: str, pending: str | None) -> None:
-    made = plan({"role": "user", "content": said}, router=TALKING, tools=(*TOOLS.values(), START))
+    made = plan({"role": "user", "content": said}, router=talking(), tools=(*TOOLS.values(), START))
     arguments = {} if pending is None else {"pending_request": pending}
     assert json.loads(made.only) == {"tool": START.name, "args": arguments}
     assert made.more is False
@@ -133,7 +139,7 @@ def test_what_is_asked_besides_the_switch_waits_for_the_voice(said: str, pending
 
 def test_a_rest_that_is_too_long_is_left_to_the_model() -> None:
     said = f"start voice mode and tell me {'a very long joke ' * 20}"
-    made = plan({"role": "user", "content": said}, router=TALKING, tools=(*TOOLS.values(), START))
+    made = plan({"role": "user", "content": said}, router=talking(), tools=(*TOOLS.values(), START))
     assert (START.name in made.begun, made.only) == (True, "")
 
 
