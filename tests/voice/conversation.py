@@ -83,7 +83,7 @@ class Conversation:
                 turn_timeout_s=30,
                 speak_results=speak_results,
                 tells_ends=True,
-                rules=1,
+                rules=inputs.RULES,
                 resume_window_s=resume_window_s,
                 model_patience_s=model_patience_s,
                 stt_patience_s=stt_patience_s,

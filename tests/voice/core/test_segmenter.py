@@ -11,6 +11,17 @@ from voxbridge.services.voice.core.cascade.segmenter import FIRST_CLAUSE, LONGES
 WORDS = st.lists(st.text(alphabet="abcdefgXYZ,.!?;:'-0123456789é…\n", min_size=1, max_size=14), min_size=0, max_size=60).map(" ".join)
 
 
+GROWING = st.sampled_from(
+    [
+        ("en", "It starts on Jan. 5, 2025 at noon. The U.S. Army came. Prof. Smith left at 5 p.m. and said “no.” Then it was over. "),
+        ("de", "Das ist Nr. 5. Er kam ca. 5 Uhr, z. B. am 3. Mai. Dann ging er! "),
+        ("hi", "नमस्ते। डॉ. शर्मा कैसे हैं? मैं ठीक हूँ। "),
+        ("ar", "مرحبا؟ كيف حالك؟ بخير. "),
+        ("ja", "こんにちは。「はい。」と言った。元気ですか？"),
+    ]
+)
+
+
 def squeezed(text: str) -> str:
     return "".join(text.split())
 
@@ -49,21 +60,65 @@ def test_text_without_an_end_is_cut_at_the_limit(text: str) -> None:
         ("It is noon. Enjoy", ["It is noon."], "Enjoy"),
         ("It is noon.", [], "It is noon."),
         ("Really?! Yes", ["Really?!"], "Yes"),
-        ('He said "no." Then', ['He said "no."'], "Then"),
+        ('He said "no." Then we', ['He said "no."'], "Then we"),
         ("It costs 3.5 euros. Or", ["It costs 3.5 euros."], "Or"),
         ("Pi is 3.", [], "Pi is 3."),
+        ("It is noon. ", ["It is noon."], ""),
+        ("It starts on Jan. ", [], "It starts on Jan. "),
+        ("It starts on Jan. 5, 2025 at noon. Then", ["It starts on Jan. 5, 2025 at noon."], "Then"),
+        ("The U.S. Army came. It", ["The U.S. Army came."], "It"),
+        ("Prof. Smith is here. Yes", ["Prof. Smith is here."], "Yes"),
+        ("I have 5. Then I have 6. Done so", ["I have 5.", "Then I have 6."], "Done so"),
         ("Ask Dr. Who about e.g. tea. He", ["Ask Dr. Who about e.g. tea."], "He"),
         ("At 9 a.m. we begin. So", ["At 9 a.m. we begin."], "So"),
         ("1. Boil water. 2. Wait. 3.", ["1. Boil water.", "2. Wait."], "3."),
         ("One\nTwo\nThree", ["One", "Two"], "Three"),
-        ("你好。再见。", ["你好。", "再见。"], ""),
-        ("Wait… what", ["Wait…"], "what"),
+        ("你好。再见。", ["你好。"], "再见。"),
+        ("Wait… what", [], "Wait… what"),
         ("", [], ""),
         ("   ", [], "   "),
     ],
 )
 def test_sentences_end_where_a_reader_would_say(text: str, pieces: list[str], rest: str) -> None:
     assert cut(text, first=False) == (pieces, rest)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "pieces", "rest"),
+    [
+        ("de", "Das ist Nr. 5. Gut so", ["Das ist Nr. 5."], "Gut so"),
+        ("de-CH", "Er kam ca. 5 Uhr. Dann", ["Er kam ca. 5 Uhr."], "Dann"),
+        ("de", "Das ist z. B. gut. Ja doch", ["Das ist z. B. gut."], "Ja doch"),
+        ("fr", "M. Dupont est là. Oui", ["M. Dupont est là."], "Oui"),
+        ("es", "El Sr. García vino. Sí", ["El Sr. García vino."], "Sí"),
+        ("hi", "नमस्ते। आप कैसे हैं। मैं", ["नमस्ते।", "आप कैसे हैं।"], "मैं"),
+        ("hi", "डॉ. शर्मा आए। ठीक", ["डॉ. शर्मा आए।"], "ठीक"),
+        ("ar", "مرحبا؟ كيف حالك؟ بخير", ["مرحبا؟", "كيف حالك؟"], "بخير"),
+        ("ja", "「はい。」と言った。次", ["「はい。」", "と言った。"], "次"),
+        ("xx", "Hello. You", ["Hello."], "You"),
+    ],
+)
+def test_sentences_end_by_the_rules_of_their_language(language: str, text: str, pieces: list[str], rest: str) -> None:
+    assert cut(text, first=False, language=language) == (pieces, rest)
+
+
+@given(GROWING, st.lists(st.integers(1, 9), min_size=1, max_size=200))
+def test_however_a_text_comes_it_is_cut_alike(given: tuple[str, str], sizes: list[int]) -> None:
+    language, text = given
+    whole, _ = cut(text, first=False, language=language)
+    found: list[str] = []
+    waiting, at = "", 0
+    for size in [*sizes, len(text)]:
+        waiting += text[at : at + size]
+        at += size
+        pieces, waiting = cut(waiting, first=False, language=language)
+        found += pieces
+    assert found == whole
+
+
+def test_a_journal_of_before_is_cut_as_it_was() -> None:
+    assert cut("The U.S. Army came. It", first=False, by_marks=True) == (["The U.S.", "Army came."], "It")
+    assert cut("Wait… what", first=False, by_marks=True) == (["Wait…"], "what")
 
 
 def test_the_first_piece_may_end_at_a_clause_and_only_the_first() -> None:

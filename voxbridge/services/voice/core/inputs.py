@@ -19,8 +19,11 @@ from voxbridge.shared.language.conversation import TextDelta as TextDelta
 from voxbridge.shared.language.conversation import ToolRequested as ToolRequested
 from voxbridge.shared.macros.triggers import Spoken
 
-RULES: Final = 1
-"""Newest rules of calls and consent: see `Opened.rules`."""
+SENTENCES: Final = 2
+"""Rules from which on a reply is cut into sentences by its language."""
+
+RULES: Final = SENTENCES
+"""Newest rules that a session may go by: see `Opened.rules`."""
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
@@ -42,8 +45,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     """Tell every end of a task. False in older journals."""
 
     rules: int = 0
-    """Rules of calls and consent that the session goes by: 1, each call carries the list of what may be called, and a yes counts for a
-    question that was put word for word. 0 in older journals."""
+    """Rules that the session goes by: from 1 on each call carries the list of what may be called, and a yes counts for a question that was
+    put word for word; from 2 on a reply is cut into sentences by the rules of its language. 0 in older journals."""
 
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""

@@ -75,15 +75,21 @@ def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
     return replace(reply, round=replace(reply.round, again=again)), ""
 
 
-def _otherwise(reply: Reply) -> Reply:
+def _cut(t: Transition, text: str, *, first: bool = False) -> tuple[list[str], str]:
+    return segmenter.cut(
+        text, first=first, language=t.team.agent.language or t.settings.language, by_marks=t.settings.rules < inputs.SENTENCES
+    )
+
+
+def _otherwise(t: Transition, reply: Reply) -> Reply:
     """Complete the reply of a model that was asked again and used other words: append the new sentences after those already begun."""
     if not reply.round.known:
         return reply
     written, begun = reply.round.again, replace(reply, round=replace(reply.round, known="", again=""))
     if reply.round.known.startswith(written):
         return begun
-    sentences, rest = segmenter.cut(written, first=False)
-    count = len(segmenter.cut(reply.round.known, first=False)[0])
+    sentences, rest = _cut(t, written)
+    count = len(_cut(t, reply.round.known)[0])
     return replace(begun, round=replace(begun.round, unsplit=" ".join(filter(None, [*sentences[count:], rest.strip()]))))
 
 
@@ -103,7 +109,7 @@ def completed(t: Transition, input: inputs.Completed) -> None:
     if reply is None:
         return
     usage = turns_usage.added(reply.usage, turns_usage.counted(t.state, input.input_tokens, input.output_tokens))
-    reply = _otherwise(reply)
+    reply = _otherwise(t, reply)
     t.pending.more = input.more
     reply = replace(reply, round=replace(reply.round, effect=None, away_since=0), usage=usage, closed=not reply.round.uses)
     t.speech.reply = reply
@@ -124,7 +130,7 @@ def speak(t: Transition) -> None:
     if reply is None:
         return
     text = reply.round.unsplit
-    pieces, rest = segmenter.cut(text, first=not playout.has_words(reply.pieces))
+    pieces, rest = _cut(t, text, first=not playout.has_words(reply.pieces))
     if reply.closed or reply.round.uses:
         pieces, rest = [*pieces, rest.strip()], ""
     # A program reads what a child says: marks that nobody could hear, such as those of sources, stay in it.

@@ -31,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """True if every end of a task is told. False in journals that are older: only announcements and failures are."""
 
     rules: int = 0
-    """Rules of calls and consent: see `inputs.Opened`."""
+    """Rules that the session goes by: see `inputs.Opened`."""
 
     filler: bool | None = None
     """True if waits are covered with a few words, unless the session or the agent says otherwise. None in journals that are older than
