@@ -349,3 +349,29 @@ def test_the_machine_changes_nothing() -> None:
         for locale, zone, seed in (("de_DE.UTF-8", "Asia/Tokyo", "1"), ("C", "UTC", "2"))
     }
     assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "said"),
+    [
+        ("es-MX", "1,500 pesos", "mil quinientos pesos"),
+        ("es-MX", "$250", "doscientos cincuenta pesos"),
+        ("es-MX", "US$3.50", "tres dólares con cincuenta centavos"),
+        ("es-AR", "$1.500,50", "mil quinientos pesos con cincuenta centavos"),
+        ("es-Latn-MX", "$1,500.50", "mil quinientos pesos con cincuenta centavos"),
+        ("es", "$250", "doscientos cincuenta dólares"),
+        ("de-CH", "CHF 1'234.50", "eintausendzweihundertvierunddreißig Franken und fünfzig Rappen"),
+        ("de-CH", "1’234.5 km", "eintausendzweihundertvierunddreißig Komma fünf Kilometer"),
+        ("de-AT", "1.234,50 €", "eintausendzweihundertvierunddreißig Euro und fünfzig Cent"),
+        ("fr-CH", "CHF 1'234.50", "mille deux cent trente-quatre francs suisses et cinquante centimes"),
+        ("en-IN", "₹2.5 crore", "two point five crore rupees"),
+        ("en-IN", "₹3 lakh", "three lakh rupees"),
+        ("en", "A$25, CA$500", "twenty-five Australian dollars, five hundred Canadian dollars"),
+        ("en", "$500 CAD", "five hundred Canadian dollars"),
+        ("en", "S$4 and HK$5", "four Singapore dollars and five Hong Kong dollars"),
+        ("en", "US$3.50", "three dollars and fifty cents"),
+    ],
+)
+def test_figures_and_money_are_those_of_the_region(language: str, text: str, said: str) -> None:
+    assert speakable(text, language) == said
+    assert speakable(said, language) == said

@@ -56,6 +56,8 @@ class Locale(msgspec.Struct, frozen=True, kw_only=True):
     """Acronyms with a vowel that are said letter by letter, separated by spaces; those without a vowel are in any case."""
     short: dict[str, str]
     """Abbreviations that a voice reads wrong, with the words for them."""
+    tag: str = ""
+    """BCP 47 tag of a region that has rules of its own; empty for the language."""
 
 
 _EN: Final = Locale(
@@ -304,6 +306,20 @@ _ES: Final = Locale(
 )
 
 LOCALES: Final = {locale.code: locale for locale in (_EN, _DE, _FR, _ES)}
+
+DOLLARS: Final = {
+    "A$": "AUD",
+    "AU$": "AUD",
+    "C$": "CAD",
+    "CA$": "CAD",
+    "HK$": "HKD",
+    "MX$": "MXN",
+    "NZ$": "NZD",
+    "R$": "BRL",
+    "S$": "SGD",
+    "US$": "USD",
+}
+"""ISO 4217 codes of the signs that say whose dollar, peso or real they are."""
 
 CODES: Final = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "CHF": "CHF"}
 """ISO 4217 codes of the currencies whose everyday names are in the tables."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from voxbridge.services.voice.speakable import words
-from voxbridge.services.voice.speakable.locales import CODES, LOCALES, Currency, Locale
+from voxbridge.services.voice.speakable.locales import CODES, DOLLARS, LOCALES, Currency, Locale
+from voxbridge.services.voice.speakable.regions import REGIONS
 from voxbridge.services.voice.speakable.units import CURRENCIES
 
 MOST_FIGURES: Final = 15
@@ -37,7 +38,7 @@ _VULGAR: Final = {
 }  # fmt: skip
 _SCALES: Final = {
     "en": {"k": "thousand", "K": "thousand", "thousand": "thousand", "m": "million", "M": "million", "million": "million", "bn": "billion",
-           "B": "billion", "billion": "billion", "trillion": "trillion", "T": "trillion"},
+           "B": "billion", "billion": "billion", "trillion": "trillion", "T": "trillion", "lakh": "lakh", "crore": "crore"},
     "de": {"Tsd.": "tausend", "Tausend": "tausend", "Mio.": "Millionen", "Mio": "Millionen", "Millionen": "Millionen",
            "Million": "Millionen", "Mrd.": "Milliarden", "Mrd": "Milliarden", "Milliarden": "Milliarden", "Milliarde": "Milliarden"},
     "fr": {"k": "mille", "M": "millions", "million": "millions", "millions": "millions", "Md": "milliards", "Mds": "milliards",
@@ -45,7 +46,8 @@ _SCALES: Final = {
     "es": {"mil": "mil", "k": "mil", "M": "millones", "millón": "millones", "millones": "millones"},
 }  # fmt: skip
 _ONE_OF: Final = {"Millionen": "Million", "Milliarden": "Milliarde", "millions": "million", "milliards": "milliard", "millones": "millón"}
-_MONEY_SIGN: Final = "|".join(["US\\$", r"[$€£¥₹]", *CODES, *CURRENCIES])
+_MONEY_SIGN: Final = "|".join([*map(re.escape, DOLLARS), r"[$€£¥₹]", *CODES, *CURRENCIES])
+_DOLLAR_CODES: Final = "|".join(sorted({*DOLLARS.values(), "ARS", "CLP", "COP"} & {*CODES, *CURRENCIES}))
 _UNIT_SIGN: Final = "|".join(map(re.escape, words.UNIT_SIGNS))
 _FOLLOWS: Final = re.compile(rf"\s?(?:%|(?:{_UNIT_SIGN}|{_MONEY_SIGN})(?![\w/]))")
 _GERMAN_OBLIQUE: Final = re.compile(
@@ -80,7 +82,7 @@ _DECADE: Final = re.compile(r"(?<![\w.,-])(1[1-9][0-9]|20[0-9])0s\b")
 
 def spelled(locale: Locale, text: str, *, month_first: bool) -> str:
     """Return the text with its amounts in words; `month_first` tells how an all-figure date with slashes is read."""
-    for pattern, said in _RULES[locale.code, month_first]:
+    for pattern, said in _compiled(locale.tag or locale.code, month_first=month_first):
         text = pattern.sub(said, text)
     return text
 
@@ -105,6 +107,12 @@ def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
     return (
         (re.compile(rf"{_START}([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([12][0-9]{{3}}){_END}"), partial(_figures, locale, month_first)),
         *_named_dates(locale),
+        (
+            re.compile(
+                rf"(?<![\w.,])([-−]\s?)?\$\s?({number})(?:{between}\$?({number}))?(?:\s?({scale})(?!\w))?\s?({_DOLLAR_CODES})(?!\w)"
+            ),
+            partial(_money, locale, "minus one two scale sign"),
+        ),
         (
             re.compile(rf"(?<![\w.,])([-−]\s?)?({_MONEY_SIGN})\s?({number})(?:{between}(?:\2)?({number}))?(?:\s?({scale})(?!\w))?{_END}"),
             partial(_money, locale, "minus sign one two scale"),
@@ -275,7 +283,10 @@ def _money(locale: Locale, order: str, found: re.Match[str]) -> str:
 
 
 def _currency(locale: Locale, sign: str) -> Currency:
-    sign = "$" if sign == "US$" else CODES.get(sign, sign)
+    iso = DOLLARS.get(sign, sign)
+    if iso == "USD":  # a bare sign may be a region's own
+        return LOCALES[locale.code].currencies["$"]
+    sign = CODES.get(iso, iso)
     if sign in locale.currencies:
         return locale.currencies[sign]
     return Currency(words.currency(locale.code, sign, one=True), words.currency(locale.code, sign, one=False))
@@ -411,7 +422,11 @@ def _plain(locale: Locale, found: re.Match[str]) -> str:
     return words.amount(locale, _negative(value, found[1]))
 
 
-_RULES: Final = {
-    (code, month_first): _rules(locale, month_first=month_first) for code, locale in LOCALES.items() for month_first in (True, False)
-}
-"""Rules by language and order of dates, compiled on import: the first reply of a call does not wait for it."""
+@cache
+def _compiled(tag: str, *, month_first: bool) -> tuple[Rule, ...]:
+    return _rules(REGIONS.get(tag) or LOCALES[tag], month_first=month_first)
+
+
+for _code in LOCALES:  # compiled on import: the first reply of a call does not wait for it
+    for _first in (True, False):
+        _compiled(_code, month_first=_first)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from voxbridge.services.voice.speakable import codes, formulas, markup, names, rules
+from voxbridge.services.voice.speakable import codes, formulas, markup, names, regions, rules
 from voxbridge.services.voice.speakable.locales import LOCALES
 
 MOST_PASSES: Final = 8
@@ -36,15 +36,15 @@ def speakable(text: str, language: str = "en") -> str:
     tag = language.lower().replace("_", "-")
     code = tag.partition("-")[0]
     for _ in range(MOST_PASSES):
-        said = _once(text, code, month_first=tag in _MONTH_FIRST)
+        said = _once(text, tag, code, month_first=tag in _MONTH_FIRST)
         if said == text:
             break
         text = said
     return text
 
 
-def _once(text: str, code: str, *, month_first: bool) -> str:
-    locale = LOCALES.get(code)
+def _once(text: str, tag: str, code: str, *, month_first: bool) -> str:
+    locale = regions.of(tag)
     text = formulas.plain(text, code)
     text = markup.unmarked(text)
     if locale is not None:

@@ -103,6 +103,9 @@ CURRENCIES: Final = {
         "couronne tchèque|couronnes tchèques; corona checa|coronas checas"
     ),
     "DKK": "Danish krone|Danish kroner; Dänische Krone|Dänische Kronen; couronne danoise|couronnes danoises; corona danesa|coronas danesas",
+    "HKD": (
+        "Hong Kong dollar|Hong Kong dollars; Hongkong-Dollar; dollar de Hong Kong|dollars de Hong Kong; dólar hongkonés|dólares hongkoneses"
+    ),
     "HUF": (
         "Hungarian forint|Hungarian forints; Ungarischer Forint|Ungarische Forint; "
         "forint hongrois|forints hongrois; forinto húngaro|forintos húngaros"
@@ -123,6 +126,10 @@ CURRENCIES: Final = {
     "SEK": (
         "Swedish krona|Swedish kronor; Schwedische Krone|Schwedische Kronen; "
         "couronne suédoise|couronnes suédoises; corona sueca|coronas suecas"
+    ),
+    "SGD": (
+        "Singapore dollar|Singapore dollars; Singapur-Dollar; "
+        "dollar de Singapour|dollars de Singapour; dólar singapurense|dólares singapurenses"
     ),
     "TRY": "Turkish lira|Turkish Lira; Türkische Lira; livre turque|livres turques; lira turca|liras turcas",
     "ZAR": (
