@@ -201,9 +201,10 @@ export class VoiceAgent {
   #hello(): ClientMessage {
     const { ticket } = this.#resumption;
     if (ticket !== null) return this.#resumption.hello(ticket);
-    if (this.#options.apiKey !== undefined) return configured(this.#options);
-    const { mode = "local", model, voice, systemPrompt, agent, output, record, filler, token, tools } = this.#options;
-    const wishes = Object.entries({ model, voice, systemPrompt, agent, output, record, filler, token, tools: tools && declared(tools) }).filter(([, wish]) => wish !== "");
+    const options = { timeZone: this.#core.platform.timeZone(), ...this.#options };
+    if (options.apiKey !== undefined) return configured(options);
+    const { mode = "local", model, voice, systemPrompt, agent, output, record, filler, token, timeZone, tools } = options;
+    const wishes = Object.entries({ model, voice, systemPrompt, agent, output, record, filler, token, timeZone, tools: tools && declared(tools) }).filter(([, wish]) => wish !== "");
     return { type: "start", mode, ...Object.fromEntries(wishes) };
   }
 

@@ -24,8 +24,8 @@ export function callUrl({ url, apiKey }: VoiceAgentOptions, page: string): strin
 
 /** The `configure` of a page; without a microphone the conversation begins in text. */
 export function configured(options: VoiceAgentOptions): Configure {
-  const { instructions, greeting, voice, language, speed, bargeInWords, filler, pushToTalk, tools = {}, microphone } = options;
-  const wishes = Object.entries({ instructions, greeting, voice, language, speed, bargeInWords, filler, pushToTalk });
+  const { instructions, greeting, voice, language, timeZone, speed, bargeInWords, filler, pushToTalk, tools = {}, microphone } = options;
+  const wishes = Object.entries({ instructions, greeting, voice, language, timeZone, speed, bargeInWords, filler, pushToTalk });
   return {
     type: "configure",
     ...Object.fromEntries(wishes.filter(([, wish]) => wish !== undefined && wish !== "")),

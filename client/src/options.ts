@@ -17,6 +17,8 @@ export interface VoiceAgentOptions {
   speed?: number;
   /** With a key: words of the person that stop the agent, 0 to 10; 0: any voice does. */
   bargeInWords?: number;
+  /** The person's time zone, by its IANA name; the browser's by default. Empty tells none. */
+  timeZone?: string;
   /** The gateway, as `wss://host` or `https://host`; the page's own by default. */
   url?: string;
   /** An access token, where the gateway asks for one (`voxbridge token`). Said when a call is begun, and kept nowhere. */

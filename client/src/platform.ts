@@ -27,6 +27,8 @@ export interface Watcher {
 export interface Platform {
   /** The page's address. */
   page: () => string;
+  /** The person's time zone, by its IANA name. */
+  timeZone: () => string;
   /** Whether this page is one that was there before, loaded again. */
   reloaded: () => boolean;
   /** ms of a clock that does not jump, and of the Unix clock. */
@@ -44,6 +46,7 @@ export interface Platform {
 
 export const browser: Platform = {
   page: () => location.href,
+  timeZone: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
   reloaded: () => (performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming | undefined)?.type === "reload",
   now: () => performance.now(),
   date: () => Date.now(),

@@ -8,6 +8,7 @@ export interface Configure {
   voice?: string;
   tools?: GivenTool[];
   language?: string;
+  timeZone?: string;
   speed?: number;
   bargeInWords?: number;
   filler?: boolean | null;

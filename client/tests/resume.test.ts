@@ -408,7 +408,7 @@ test("without a window, a lost socket is the end of the call and no ticket is ke
 test("what was chosen is asked for, and what was left out is not", async () => {
   const world = new World();
   await world.call({ mode: "gemini", voice: "Aoede", model: "", agent: "triage", output: "audio", record: false });
-  assert.deepEqual(world.gateway.newest.messages[0], { type: "start", mode: "gemini", voice: "Aoede", agent: "triage", output: "audio", record: false });
+  assert.deepEqual(world.gateway.newest.messages[0], { type: "start", mode: "gemini", voice: "Aoede", agent: "triage", output: "audio", record: false, timeZone: "Europe/Lisbon" });
 });
 
 test("another worker is a sentence, and what it could not carry on is in it", async () => {

@@ -49,7 +49,7 @@ test("a page with a key configures its agent at the address of the key's session
   const socket = world.gateway.newest;
   assert.equal(socket.url, "wss://voice.example.com/session?key=pk_test_1");
   const { tools, ...rest } = socket.messages[0] as Json & { tools: Json[] };
-  assert.deepEqual(rest, { type: "configure", instructions: "Be concise.", greeting: "Hi!", voice: "jess", output: "text", modes: true });
+  assert.deepEqual(rest, { type: "configure", instructions: "Be concise.", greeting: "Hi!", voice: "jess", timeZone: "Europe/Lisbon", output: "text", modes: true });
   const [tool = {}] = tools;
   assert.equal(tool["name"], "check_order");
   assert.match(String(tool["handler"]), /^async \(args, ctx\) => .*ctx\.fetch/s);

@@ -42,6 +42,7 @@ export class World {
 
   readonly around: Platform = {
     page: () => this.page,
+    timeZone: () => "Europe/Lisbon",
     reloaded: () => this.reloaded,
     now: () => this.clock.now,
     date: () => 1_700_000_000_000 + this.clock.now,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from num2words import num2words
 
+from voxbridge.services.tools import zones
 from voxbridge.services.tools.packs.everyday import calculator, notes, timer
 from voxbridge.services.tools.packs.everyday.places import places
 from voxbridge.services.tools.packs.everyday.spoken_arithmetic import as_expression
@@ -17,6 +20,9 @@ from voxbridge.services.tools.packs.everyday.time import current_time, told
 from voxbridge.services.tools.registry import BUILT_IN, load
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.store.store import Note
+
+if TYPE_CHECKING:
+    from voxbridge.services.tools.context import Context
 
 NOON_UTC = 1_763_726_400_000_000  # Friday, 21 November 2025, 12:00
 SUMMER_UTC = 1_752_580_800_000_000  # 15 July 2025, 12:00
@@ -210,6 +216,27 @@ def test_what_is_no_sum_is_refused_with_its_reason(expression: str, says: str) -
     assert caught.value.code == Code.INVALID_ARGUMENT
     assert caught.value.field == "expression"
     assert says in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("zone", "said"),
+    [("Europe/Lisbon", "It's 1:00 PM on Tuesday, July 15."), ("Pacific/Kiritimati", "It's 2:00 AM on Wednesday, July 16.")],
+)
+@pytest.mark.parametrize("place", ["", " ", "here", "Home", "my time zone", "local time"])
+def test_the_time_without_a_place_is_the_callers(zone: str, said: str, place: str) -> None:
+    result = current_time(cast("Context", SimpleNamespace(now=SUMMER_UTC, time_zone=zone)), place)
+    assert (result["spoken"], result["time_zone"]) == (said, zone)
+
+
+def test_a_zone_that_this_machine_does_not_know_leaves_the_installations(tmp_path: Path) -> None:
+    assert zones.chosen("Mars/Olympus", "Asia/Tokyo") == "Asia/Tokyo"
+    assert zones.chosen("", "../../etc/passwd") == "UTC"
+    link = tmp_path / "localtime"
+    assert zones.of_machine(link) == ""
+    (tmp_path / "zoneinfo" / "Asia").mkdir(parents=True)
+    (tmp_path / "zoneinfo" / "Asia" / "Tokyo").touch()
+    link.symlink_to(tmp_path / "zoneinfo" / "Asia" / "Tokyo")
+    assert zones.of_machine(link) == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final, NamedTuple, get_type_hints
 
-from voxbridge.shared.setting import ENDPOINTS, HOSTS, NETWORKS, PRICES, URL, env_name, read, setting
+from voxbridge.shared.setting import ENDPOINTS, HOSTS, NETWORKS, PRICES, TIME_ZONE, URL, env_name, read, setting
 
 _LAST_PORT: Final = 65_535
 
@@ -138,6 +138,7 @@ class Config:
     stt_url: str = setting("", "OpenAI-compatible base URL for transcription. Empty: the models service.", form=URL)
     stt_key: str = setting("", "Key for `VOXBRIDGE_STT_URL`.", secret=True)
     language: str = setting("en", "Language that is spoken, as an ISO 639-1 code.")
+    time_zone: str = setting("", "Time zone of callers that tell none, such as `Europe/Lisbon`. Empty: this machine's.", form=TIME_ZONE)
     stt_model: str = setting("whisper", "Model name sent to the transcription endpoint.")
     llm_url: str = setting("", "OpenAI-compatible base URL for chat completions. Empty: the models service.", form=URL)
     llm_key: str = setting("", "Key for `VOXBRIDGE_LLM_URL`.", secret=True)

@@ -11,6 +11,7 @@ from dataclasses import Field, field
 from pathlib import Path
 from typing import Any, Final
 
+from voxbridge.shared import time_zones
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 PREFIX: Final = "VOXBRIDGE_"
@@ -35,6 +36,9 @@ HOSTS: Final = (rf"(?:{_HOST}(?:,{_HOST})*)?", "`name` or `name:port`, separated
 
 _NETWORK = r"\s*[0-9a-fA-F:.]+(?:/\d{1,3})?\s*"
 NETWORKS: Final = (rf"(?:{_NETWORK}(?:,{_NETWORK})*)?", "addresses or networks, separated by commas, such as `10.0.0.0/8`")
+
+
+TIME_ZONE: Final = (rf"(?:{time_zones.FORM})?", "the name of a time zone, such as `Europe/Lisbon`")
 
 
 def setting(

@@ -56,7 +56,7 @@ export interface Decision {
 }
 
 export type ClientMessage =
-  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean; token?: string; tools?: DeclaredTool[] }
+  | { type: "start"; mode: Mode; model?: string; voice?: string; systemPrompt?: string; agent?: string; output?: "audio" | "text"; record?: boolean; filler?: boolean; token?: string; timeZone?: string; tools?: DeclaredTool[] }
   | { type: "resume"; sessionId: string; resumeToken: string; last_seq: number }
   | { type: "text"; text: string; /** The page's name for the text: sent twice, it counts once. */ id: string }
   | { type: "browser_function_result"; name: string; result: Json; fn_call_id?: string | undefined }

@@ -18,7 +18,7 @@ from voxbridge.services.gateway.core.inputs import BinaryMessage, Congested, Dis
 from voxbridge.services.gateway.core.outputs import Append, Attach, Close, Ended, Open, PublishMic, Send
 from voxbridge.services.gateway.core.session import END_TIMEOUT_MS, FIRST_WORD_MS, OWNER_TIMEOUT_MS, START_TIMEOUT_MS
 from voxbridge.services.gateway.core.state import Closed, Ending, Fresh, Live
-from voxbridge.shared import events
+from voxbridge.shared import events, time_zones
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import moments
 from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
@@ -79,6 +79,8 @@ def test_a_wrong_message_is_answered_with_what_is_wrong_and_the_socket_stays_ope
         ({**START, "model": "x" * (messages.NAME_LIMIT + 1)}, "model", messages.NAME_LIMIT),
         ({**START, "voice": "x" * (messages.NAME_LIMIT + 1)}, "voice", messages.NAME_LIMIT),
         ({**START, "agent": "x" * (messages.AGENT_LIMIT + 1)}, "agent", messages.AGENT_LIMIT),
+        ({**START, "timeZone": "x" * (time_zones.LENGTH_LIMIT + 1)}, "timeZone", time_zones.LENGTH_LIMIT),
+        ({**START, "timeZone": "../../etc/passwd"}, "timeZone", time_zones.LENGTH_LIMIT),
         ({**START, "session_token": "x" * (messages.TOKEN_LIMIT + 1)}, "session_token", messages.TOKEN_LIMIT),
         ({"type": "audio", "data": base64.b64encode(bytes(65_522)).decode()}, "pcm", 65_520),
         (

@@ -50,6 +50,11 @@ def test_every_message_of_the_protocol_is_in_the_golden_conversation() -> None:
         ("speed", [0.5, 2.0], [0.49, 2.01]),
         ("bargeInWords", [0, 10], [-1, 11]),
         ("language", ["en", "pt-BR", ""], ["e", "EN", "en_US", "en-" + "x" * 9]),
+        (
+            "timeZone",
+            ["Europe/Lisbon", "America/Argentina/Buenos_Aires", "Etc/GMT+3", "UTC", ""],
+            ["../x", "/etc", "x" * 65, "Europe/Lisbon "],
+        ),
         ("voice", ["v" * 256], ["v" * 257]),
     ],
 )

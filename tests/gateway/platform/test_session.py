@@ -85,6 +85,7 @@ async def test_a_session_of_a_key_has_its_account_its_limits_and_nothing_of_the_
     key, text = await make_key(running, origins=(SHOP,))
     options = {
         "language": "de",
+        "timeZone": "Europe/Berlin",
         "speed": 1.5,
         "bargeInWords": 2,
         "filler": False,
@@ -98,7 +99,14 @@ async def test_a_session_of_a_key_has_its_account_its_limits_and_nothing_of_the_
         assert isinstance(asked, gateway.SessionRequested)
         assert (asked.account, asked.system_prompt, asked.output, asked.filler) == ("shop", CONFIGURE["instructions"], "audio", False)
         assert asked.options == gateway.SessionOptions(
-            greeting="Hey!", language="de", speed=1.5, barge_in_words=2, push_to_talk=True, interim=False, cleaner=False
+            greeting="Hey!",
+            language="de",
+            time_zone="Europe/Berlin",
+            speed=1.5,
+            barge_in_words=2,
+            push_to_talk=True,
+            interim=False,
+            cleaner=False,
         )
         assert asked.key is not None
         assert (asked.key.id, asked.key.live, asked.key.functions) == (key.id, False, ())

@@ -1,6 +1,6 @@
 """The dialects: functions of the installation, and schemas that were refused elsewhere, as each vendor is told them.
 
-The golden files are in `dialects/`; `python -m tests.voice.providers.test_dialects` writes them anew, to be looked at before a commit.
+The golden files are in `dialects/`; `python -m tests.shared.language.test_dialects` writes them anew, to be looked at before a commit.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def written(dialect: str) -> str:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_each_vendor_is_told_what_the_golden_file_says(dialect: str) -> None:
     golden = (FOLDER / f"{dialect}.json").read_text(encoding="utf-8")
-    assert golden == written(dialect), "a function or a dialect has changed: run `python -m tests.voice.providers.test_dialects` and look"
+    assert golden == written(dialect), "a function or a dialect has changed: run `python -m tests.shared.language.test_dialects` and look"
 
 
 def words(schema: Any) -> set[str]:

@@ -58,7 +58,7 @@ EVERYDAY: Final[dict[str, Entry]] = {
         wanted={"time_zone": "Asia/Tokyo", "utc_offset": "+09:00"},
         check=lambda result: len(result["local_time"]) == 16 and "in Tokyo" in result["spoken"],
         varies=("local_time", "weekday", "spoken"),
-        hostile=(({"place": "../../etc/localtime"}, MISSING), ({"place": "\x00"}, MISSING)),
+        hostile=(({"place": "../../etc/localtime"}, MISSING), ({"place": "\x00"}, MISSING), ({"place": "here"}, "")),
     ),
     "remember": Entry(
         arguments={"note": "The  spare key hangs\nat the @@."},

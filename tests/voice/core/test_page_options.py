@@ -69,6 +69,15 @@ def test_language_speed_and_cleaner_reach_the_models() -> None:
     assert call.last_effect(out.Transcribe)[1].language == "de"
 
 
+def test_a_call_has_the_time_zone_of_its_person() -> None:
+    call = PageCall(SessionOptions(time_zone="Europe/Lisbon"))
+    call.speak("What is the weather?")
+    call.take(inputs.ToolRequested(effect=call.last_effect(out.Complete)[0], name="get_weather", arguments={}))
+    call.take(inputs.Completed(effect=call.last_effect(out.Complete)[0]))
+    call.pass_ms(700)
+    assert call.events(ev.ToolCalled)[0].time_zone == "Europe/Lisbon"
+
+
 def test_the_whole_text_of_a_reply_is_told_with_its_steps_before_its_sound_ends() -> None:
     call = PageCall()
     call.speak("What is the weather?")

@@ -67,6 +67,9 @@ class Context:
     call_id: str
     attempt: int
     now: int
+    time_zone: str
+    """Time zone of the caller, or else of the installation, by its IANA name."""
+
     store: Store
     notes: Notes
     workspace: Workspace

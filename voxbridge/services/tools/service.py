@@ -17,6 +17,7 @@ from typing import Any, Final
 from nats.aio.msg import Msg
 from nats.micro.service import Service as Micro
 
+from voxbridge.services.tools import zones
 from voxbridge.services.tools.catalogue import Catalogue
 from voxbridge.services.tools.core.inputs import (
     Accepted,
@@ -108,6 +109,7 @@ class ToolService(Service):
         self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
+        self._time_zone = zones.chosen(resources.config.time_zone, zones.of_machine())
         self._playbooks_dir = resources.config.playbooks_dir
         self._tours_dir = resources.config.tours_dir
         self._workspace = Workspace(resources.config.workspace_paths, make=not resources.config.workspace_dirs)
@@ -296,6 +298,7 @@ class ToolService(Service):
 
     def _facilities(self) -> Facilities:
         return Facilities(
+            time_zone=self._time_zone,
             store=self._store,
             notes=self._notes,
             workspace=self._workspace,

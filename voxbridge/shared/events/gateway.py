@@ -52,6 +52,9 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     output: Literal["", "audio", "text"] = ""
     """Way in which replies come while the agent is no model that speaks itself, which can only speak; empty: as the agent says."""
 
+    time_zone: str = ""
+    """Time zone of the person, by its IANA name; empty: the installation's."""
+
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Publishable key that a session was opened with, and the limits that it set."""

@@ -283,6 +283,9 @@ class ToolCalled(Event, frozen=True, kw_only=True):
     unattended: bool = False
     """True where no person can be asked for approval: the session was asked for by a function."""
 
+    time_zone: str = ""
+    """Time zone of the person, by its IANA name; empty: the installation's."""
+
 
 @event("tool.cancelled", writer="voice", visible=True)
 class ToolCancelled(Event, frozen=True, kw_only=True):

@@ -117,6 +117,7 @@ def _start(connection: Connection, message: messages.Start, now_ms: int) -> Step
         record=message.record,
         filler=message.filler,
         functions=page_functions.check(message.tools),
+        options=events.gateway.SessionOptions(time_zone=message.time_zone or ""),
         client=events.gateway.ClientCapabilities(
             protocol="voxbridge.v1" if reader.v1 else "vox",
             browser=page_functions.answered(message.tools, message.browser_functions, v1=reader.v1),

@@ -14,6 +14,7 @@ import msgspec
 
 from voxbridge.services.gateway.core import page_functions, reports
 from voxbridge.services.gateway.core.page_functions import PageFunction
+from voxbridge.shared import time_zones
 from voxbridge.shared.audio import frames
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.nesting import DEPTH_LIMIT, is_deep_json
@@ -54,6 +55,7 @@ class Start(msgspec.Struct, frozen=True, tag="start", rename="camel"):
     record: bool | None = None
     filler: bool | None = None
     token: str | None = None
+    time_zone: str | None = None
     tools: list[PageFunction] = []
     browser_functions: list[str] | None = None
     session_token: str | None = msgspec.field(name="session_token", default=None)
@@ -230,6 +232,13 @@ def _invalid(reason: str) -> VoxbridgeError:
     return VoxbridgeError(Code.INVALID_MESSAGE, f"The field `{field}` is wrong: {reason[:1].lower()}{reason[1:]}.", field=field)
 
 
+def time_zone(field: str, name: str) -> None:
+    """Raise `INVALID_ARGUMENT` for what is no name of a time zone; empty is none."""
+    if name and not time_zones.is_name(name):
+        message = f"`{field}` is the name of a time zone such as Europe/Lisbon."
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=field, limit=time_zones.LENGTH_LIMIT)
+
+
 def _check(message: ClientMessage) -> None:
     match message:
         case Start():
@@ -241,6 +250,7 @@ def _check(message: ClientMessage) -> None:
             if message.output is not None:
                 _among("output", message.output, OUTPUTS)
             _at_most("token", message.token, TOKEN_LIMIT)
+            time_zone("timeZone", message.time_zone or "")
             _at_most("session_token", message.session_token, TOKEN_LIMIT)
             _storable("tools", {"tools": message.tools})
             page_functions.check(message.tools)

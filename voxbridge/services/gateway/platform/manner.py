@@ -230,6 +230,7 @@ def _request(message: messages.Configure, configuration: Configuration, key: Key
         options=SessionOptions(
             greeting=None if named and message.greeting is None else configuration.greeting,
             language=message.language,
+            time_zone=message.time_zone,
             speed=message.speed,
             barge_in_words=message.barge_in_words,
             push_to_talk=message.push_to_talk,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from voxbridge.services.gateway.core.messages import NAME_LIMIT
+from voxbridge.services.gateway.core.messages import NAME_LIMIT, time_zone
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.nesting import DEPTH_LIMIT, is_deep_json
 from voxbridge.shared.platform.handlers import GivenTool
@@ -40,6 +40,9 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag="configure", rena
     voice: str = ""
     tools: list[GivenTool] = []
     language: str = ""
+    time_zone: str = ""
+    """Time zone of the person, by its IANA name; empty: the installation's."""
+
     speed: _Speed = 1.0
     barge_in_words: _Words = 0
     """Words that stop the agent; 0: any voice does."""
@@ -204,6 +207,7 @@ def read(payload: bytes) -> ClientMessage:
 def _check(message: Configure) -> None:
     if len(message.voice) > NAME_LIMIT:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"`voice` has at most {NAME_LIMIT} characters.", field="voice", limit=NAME_LIMIT)
+    time_zone("timeZone", message.time_zone)
     if message.language and _LANGUAGE.fullmatch(message.language) is None:
         raise VoxbridgeError(
             Code.INVALID_ARGUMENT, "`language` is a code such as `en` or `pt-BR`.", field="language", limit=_LANGUAGE.pattern

@@ -29,6 +29,17 @@ _AWAY: Final = frozenset(("off", "out", "not", "no", "without", "instead", "than
 _VERBS: Final = frozenset(("put", "get", "post", "delete", "patch", "set", "add", "list", "read", "write", "run", "open", "start", "stop"))
 """Words that say what is to be done where a request begins with them, and are no value of an argument there."""
 
+_NAMELESS: Final = frozenset(
+    (
+        "a", "already", "an", "and", "any", "are", "at", "can", "clock", "could", "current", "currently", "date", "day", "days", "do",
+        "does", "exactly", "got", "give", "have", "hello", "hey", "hour", "how", "i", "is", "it", "its", "just", "know", "late", "let",
+        "like", "me", "moment", "month", "now", "of", "oh", "ok", "okay", "on", "one", "over", "please", "right", "s", "say", "show",
+        "so", "tell", "thanks", "that", "the", "then", "there", "this", "time", "today", "want", "we", "week", "weekday", "what",
+        "what's", "whats", "when", "which", "would", "year", "you",
+    )
+)  # fmt: skip
+"""Words that name nothing: in a request of these alone no argument that may be left out has a value."""
+
 _HALF: Final = 0.5
 _LIKE: Final = 5
 """Letters with which two words of one kind begin alike: "selected" and "selection"."""
@@ -63,7 +74,8 @@ def with_rest(schema: Mapping[str, Any], rest: str) -> dict[str, Any]:
 
 def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[str]] = NOTHING) -> dict[str, Any]:
     """Return the JSON Schema of a function's arguments for one request: enums hold only the values that the request names, if it names any;
-    an argument that may be left out is left out if none of its values is named, and must be there if one is.
+    an argument that may be left out is left out if none of its values is named, and must be there if one is. A text that may be left out is
+    left out of a request that names nothing at all: "what time is it" has no place.
 
     `names` are the things that there are now, by argument: one that the request names is the only value then. A request that names none
     leaves the argument as it is: what does not exist is said as the user said it, and is not taken for the nearest that does."""
@@ -74,13 +86,15 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     known = {name: {**properties[name], "enum": list(values)} for name, values in names.items() if values and name in properties}
     spoken = features.words(said)
     named = _named({**properties, **known}, spoken[1:] if spoken and spoken[0] in _VERBS else spoken)
-    away = not _AWAY.isdisjoint(spoken)
+    away, nameless = not _AWAY.isdisjoint(spoken), bool(spoken) and _NAMELESS.issuperset(spoken)
     kept: dict[str, Any] = {}
     for name, value in properties.items():
         if name in known:
             meant = _meant(named[name], features.words(said))
             kept[name] = {**known[name], "enum": meant} if meant else value
             required += [name] if meant and name not in required else []
+        elif name not in required and _is_free(value) and nameless:
+            continue
         elif name not in named:
             length = spoken_durations.seconds(said) if name == SECONDS else None
             kept[name] = value if length is None else {"type": "integer", "enum": [length]}
@@ -90,6 +104,10 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
         elif name in required:
             kept[name] = value
     return {**schema, "properties": kept, "required": required}
+
+
+def _is_free(value: object) -> bool:
+    return isinstance(value, Mapping) and value.get("type") == "string" and "enum" not in value
 
 
 def _meant(found: Sequence[str], spoken: Sequence[str]) -> list[str]:

@@ -114,7 +114,8 @@ def _start(state: State, call: Call, ends_at: int, now: int) -> Steps:
     if call.answered and not call.started and call.rules.mode != "alarm":
         call = replace(call, started=True)
         outputs.append(Append(TaskStarted(task_id=task_id(call.id), function=call.target.name, call_id=call.id)))
-    start = StartEffect(call.id, attempt, call.target.name, call.target.arguments, call.account, call.rules.definition, call.allowed)
+    target = call.target
+    start = StartEffect(call.id, attempt, target.name, target.arguments, call.account, call.rules.definition, call.allowed, call.time_zone)
     outputs += [SetTimer(call.id, ends_at), start]
     return put(state, call), outputs
 

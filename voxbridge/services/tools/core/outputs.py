@@ -37,6 +37,7 @@ class StartEffect(msgspec.Struct, frozen=True):
     """Digest of the function that a person approved; empty where nobody was asked."""
 
     allowed: tuple[str, ...] | None = None
+    time_zone: str = ""
 
 
 class CancelEffect(msgspec.Struct, frozen=True):

@@ -167,6 +167,7 @@ def _called(state: State, wanted: outputs.StartCall, now: int) -> Steps:
         account=run.account,
         allowed=_allowed(run),
         unattended=run.unattended,
+        time_zone=run.time_zone,
         by_program=run.by_program,
         run=run.id,
     )

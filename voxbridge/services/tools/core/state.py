@@ -97,6 +97,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     allowed: tuple[str, ...] | None = None
     """Functions that its caller may call; None stands for all."""
 
+    time_zone: str = ""
+    """Time zone of its caller; empty: the installation's."""
+
     unattended: bool = False
     """True where nobody can be asked to approve it: the session is one that a function asked for."""
 

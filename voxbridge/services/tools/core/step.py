@@ -168,6 +168,7 @@ def _called(state: State, recorded: events.Recorded, event: ToolCalled | ToolReq
         by_program=isinstance(event, ToolRequested),
         allowed=event.allowed if isinstance(event, ToolCalled) else None,
         unattended=isinstance(event, ToolCalled) and event.unattended,
+        time_zone=event.time_zone if isinstance(event, ToolCalled) else "",
     )
     reason = state.withdrawn.get(call_id)
     if reason is not None:

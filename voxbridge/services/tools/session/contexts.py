@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from voxbridge.services.tools import zones
 from voxbridge.services.tools.context import ChildSessions, Context, InChild, Undone
 from voxbridge.services.tools.core.inputs import Fact, Input, Progressed, Stated, TaskRefused
 from voxbridge.services.tools.core.outputs import StartEffect
@@ -33,6 +34,9 @@ from voxbridge.shared.workspace import Workspace
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facilities:
     """Parts of the executor that functions use, the same for every call."""
+
+    time_zone: str
+    """Time zone of the installation."""
 
     store: Store
     notes: Notes
@@ -112,6 +116,7 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         call_id=call_id,
         attempt=attempt,
         now=now,
+        time_zone=zones.chosen(effect.time_zone, facilities.time_zone),
         store=facilities.store,
         notes=facilities.notes,
         workspace=facilities.workspace,

@@ -46,6 +46,7 @@ def open_call(
         account=account,
         allowed=_allowed(t) if t.settings.rules or name in MACROS else None,
         unattended=t.state.request is not None and t.state.request.child is not None,
+        time_zone=t.settings.options.time_zone,
     )
     quiet_ms = QUIET_MS - (t.now - ended_at) // 1_000 if ended_at else 0
     if quiet_ms > 0 and outlives_its_reply(t, name):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from voxbridge.services.tools import zones
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.packs.utilities import colours, times, units
 from voxbridge.services.tools.registry import function, worker
@@ -62,7 +63,7 @@ async def convert_time_zone(
 
     Args:
         time: The time there, or now.
-        from_zone: A zone, a large city or an offset.
+        from_zone: A zone, a large city or an offset; here for the user's own.
         to_zone: The zone wanted.
         date: The day there; today by default.
 
@@ -80,7 +81,8 @@ async def convert_time_zone(
         at nine here in Madrid what time do they have in Lima
         tell me two pm Paris time in Mumbai
     """
-    return times.converted(time, from_zone, to_zone, date, now=datetime.fromtimestamp(ctx.now / 1_000_000, UTC))
+    source, target = (ctx.time_zone if zones.is_here(zone) else zone for zone in (from_zone, to_zone))
+    return times.converted(time, source, target, date, now=datetime.fromtimestamp(ctx.now / 1_000_000, UTC))
 
 
 @function(timeout_s=8, effect="read", isolated=True)
