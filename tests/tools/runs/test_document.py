@@ -18,6 +18,7 @@ from voxbridge.services.tools.runs.document import (
     Stop,
     Wait,
     as_data,
+    macro_id,
     parse,
 )
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -164,3 +165,19 @@ def test_a_document_that_is_none_is_refused_with_a_sentence(data: Any) -> None:
     error = refused(data)
     assert error.code in (Code.INVALID_ARGUMENT, Code.TOO_LARGE)
     assert error.message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("दिन", "दान"), ("शाम", "शोम"), ("C++", "C#"), ("école", "ecole"), ("🎉", "🚀"), ("50%", "50"), ("ครู", "คร")],
+)
+def test_two_different_names_are_two_macros(one: str, other: str) -> None:
+    assert macro_id(one) != macro_id(other)
+    assert macro_id(one)
+    assert macro_id(other)
+
+
+@pytest.mark.parametrize("name", ["Good night", "good-night", " GOOD   NIGHT! ", "good_night"])
+def test_case_spaces_and_punctuation_make_no_other_macro(name: str) -> None:
+    assert macro_id(name) == "good_night"
+    assert macro_id(macro_id(name)) == macro_id(name)

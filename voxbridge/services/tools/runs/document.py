@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -156,7 +157,11 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     steps: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=STEPS_LIMIT)]
 
 
-_PARTS: Final = re.compile(r"[^\W_]+")
+_TELLING: Final = frozenset("LMNS")
+"""Kinds of characters that tell one name from another, by the first letter of their Unicode category: letters, the marks on them, figures
+and symbols. Without the marks two words of Hindi are one, and without symbols C++ and C#."""
+_ALSO: Final = frozenset("#&@%*")
+"""Punctuation that does so too."""
 _AT: Final = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 
 
@@ -227,8 +232,10 @@ def _check(document: Document) -> None:
 
 
 def macro_id(name: str) -> str:
-    """Return the id of a macro of this name: names that differ in case, spaces and hyphens alone have one id."""
-    return "_".join(_PARTS.findall(name.casefold()))
+    """Return the id of a macro of this name: names that differ in case, spaces, hyphens and other punctuation alone have one id."""
+    folded = unicodedata.normalize("NFC", name.casefold())
+    kept = (letter if letter in _ALSO or unicodedata.category(letter)[0] in _TELLING else " " for letter in folded)
+    return "_".join("".join(kept).split())
 
 
 def fits(value: Any, kind: str) -> bool:
