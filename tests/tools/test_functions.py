@@ -298,6 +298,40 @@ def test_notes_are_found_by_their_words_and_the_newest_of_equals_first(query: st
     assert [note.text for note in notes.rank(query, kept)] == found
 
 
+NOTES_IN_SCRIPTS = (
+    "我的车停在三楼",
+    "我的钥匙在桌子上",
+    "मेरी गाड़ी तीसरी मंज़िल पर",
+    "मेरा बटुआ रसोई में",
+    "Anna is allergic to nuts",
+    "The Wi-Fi is called meadow",
+    "รถของฉันจอดอยู่ชั้นสาม",
+    "車は三階に停めました",
+    "제 차는 3층에 있어요",
+    "Чай стоит на полке",
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("我的车在哪里", "我的车停在三楼"),
+        ("गाड़ी कहाँ", "मेरी गाड़ी तीसरी मंज़िल पर"),
+        ("रसोई", "मेरा बटुआ रसोई में"),
+        ("does Anna have an allergy", "Anna is allergic to nuts"),
+        ("what is the wifi called", "The Wi-Fi is called meadow"),
+        ("รถอยู่ที่ไหน", "รถของฉันจอดอยู่ชั้นสาม"),
+        ("車はどこ", "車は三階に停めました"),
+        ("차는 어디에 있어요", "제 차는 3층에 있어요"),
+        ("где чай", "Чай стоит на полке"),
+        ("submarine", None),
+        ("潜水艦", None),
+    ],
+)
+def test_a_note_is_found_by_a_part_of_it_in_any_script(query: str, found: str | None) -> None:
+    assert [note.text for note in notes.rank(query, some_notes(*NOTES_IN_SCRIPTS))] == ([] if found is None else [found])
+
+
 def test_five_notes_at_most_are_found() -> None:
     assert len(notes.rank("", some_notes(*"abcdefgh"))) == len(notes.rank("word", some_notes(*["word"] * 8))) == notes.FOUND_LIMIT
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
@@ -12,6 +10,7 @@ from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Reversible
+from voxbridge.services.tools.packs.everyday.stems import shared, stems
 from voxbridge.services.tools.registry import function
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.tools import NoteRemembered
@@ -19,14 +18,6 @@ from voxbridge.shared.store.store import Note
 
 NOTE_LIMIT: Final = 1_000
 FOUND_LIMIT: Final = 5
-_WORD: Final = re.compile(r"[^\W_]+")
-_EMPTY_WORDS: Final = frozenset(
-    _WORD.findall(
-        "a about an and any are at be can did do does for from had has have he her his i in is it its me my note notes of on or our "
-        "remember she tell that the their them they this to was we were what when where which who with you your"
-    )
-)
-_ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 
 
 async def _forget(given: Mapping[str, Any], ctx: Context) -> str:
@@ -130,20 +121,6 @@ def rank(query: str, notes: list[Note]) -> list[Note]:
     wanted = stems(query)
     if not wanted:
         return notes[:FOUND_LIMIT]
-    scored = [(len(wanted & stems(note.text)), note) for note in notes]
+    scored = [(shared(wanted, stems(note.text)), note) for note in notes]
     best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
     return [note for _, note in best[:FOUND_LIMIT]]
-
-
-def stems(text: str) -> frozenset[str]:
-    """Return the meaningful words, without accents and common endings."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    return frozenset(_stem(word) for word in _WORD.findall(plain) if word not in _EMPTY_WORDS)
-
-
-def _stem(word: str) -> str:
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word.removesuffix(ending) + instead
-            break
-    return word.removesuffix("e") if len(word) > 3 else word
