@@ -13,6 +13,7 @@ from voxbridge.services.voice.core.turns import consent
 from voxbridge.services.voice.core.turns.open_calls import QUIET_MS
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.language import yes_no
 
 QUESTION = "Shall I send mail with to Anna? Please say yes or no."
 ID = "approval-c1"
@@ -62,11 +63,19 @@ ANSWERS = {
     "es": ("Sí, por favor.", "No lo hagas."),
     "it": ("Va bene!", "No, grazie."),
     "pt": ("Sim, por favor.", "Agora não."),
+    "nl": ("Ja hoor, doe maar.", "Nee, dank je."),
+    "pl": ("Tak, proszę.", "Nie, dziękuję."),
+    "sv": ("Ja tack.", "Nej tack."),
+    "ru": ("Да, пожалуйста.", "Нет, не надо."),
+    "tr": ("Evet lütfen.", "Hayır."),
+    "hi": ("जी हाँ, कर दीजिए।", "नहीं।"),
+    "ja": ("はい。", "やめてください。"),
+    "zh": ("好的。", "不要。"),
 }
 
 
 def test_every_language_has_an_example_here() -> None:
-    assert set(ANSWERS) == set(consent.LANGUAGES)
+    assert set(ANSWERS) == set(yes_no.LANGUAGES)
 
 
 @pytest.mark.parametrize("language", ANSWERS)

@@ -22,7 +22,10 @@ from voxbridge.shared.macros.triggers import Spoken
 SENTENCES: Final = 2
 """Rules from which on a reply is cut into sentences by its language."""
 
-RULES: Final = SENTENCES
+YES_NO: Final = 3
+"""Rules from which on an answer is a yes with harmless words beside it, and not only as a whole."""
+
+RULES: Final = YES_NO
 """Newest rules that a session may go by: see `Opened.rules`."""
 
 
@@ -46,7 +49,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
 
     rules: int = 0
     """Rules that the session goes by: from 1 on each call carries the list of what may be called, and a yes counts for a question that was
-    put word for word; from 2 on a reply is cut into sentences by the rules of its language. 0 in older journals."""
+    put word for word; from 2 on a reply is cut into sentences by the rules of its language; from 3 on a yes may have harmless words beside
+    it. 0 in older journals."""
 
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""

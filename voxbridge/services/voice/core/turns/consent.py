@@ -7,19 +7,23 @@ on.
 
 Several questions can be open; one is asked at a time, and a yes is for the one that was heard. A question that no answer of the agent puts,
 because a macro's step asks it or a model spoke of something else, is put by the installation's own voice when nobody speaks. Journals with
-the rules 0 know other ways: a question of a realtime model counted as any of ours, and none was answered while two were open.
+the rules 0 know other ways: a question of a realtime model counted as any of ours, and none was answered while two were open. Those with
+rules before 3 know whole answers alone: "Yes, delete it." was none.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
+from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.state import Question
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.events import tools
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.language import yes_no
+from voxbridge.shared.language.yes_no import Answers
 from voxbridge.shared.macros.answers import cancels, choice_of, plain, step_choice_of
 from voxbridge.shared.macros.triggers import Match
 from voxbridge.shared.step.fold import Append
@@ -49,71 +53,6 @@ _ASKING: Final = ("?", "？", "؟")
 _OF_RUNS: Final = ("answer", "choice", "step")
 _DECIDES: Final = {"choice": choice_of, "step": step_choice_of}
 """Reads the plain answer to a question of a run that has a few; any words answer the others."""
-
-
-class Answers(NamedTuple):
-    """Plain answers in a language, and what the agent says after each."""
-
-    yes: frozenset[str]
-    no: frozenset[str]
-    granted: str
-    refused: str
-    meant: str
-    """Question whether a macro of this name was meant."""
-
-
-def _said(yes: str, no: str, granted: str, refused: str, meant: str) -> Answers:
-    return Answers(frozenset(yes.split(", ")), frozenset(no.split(", ")), granted, refused, meant)
-
-
-_BY_LANGUAGE: Final = {
-    "en": _said(
-        "yes, yes please, yeah, yep, yup, sure, okay, ok, go ahead, do it, please do, yes do it, yes go ahead, of course, approved, "
-        "confirmed, that is right, that's right, correct, absolutely, certainly",
-        "no, no thanks, no thank you, nope, nah, don't, do not, don't do it, do not do it, stop, cancel, cancel it, never mind, "
-        "please don't, no don't, leave it, not now, rather not",
-        "All right.",
-        "All right, I won't.",
-        "Did you mean {}? Please say yes or no.",
-    ),
-    "de": _said(
-        "ja, ja bitte, jawohl, klar, okay, ok, gerne, mach das, mach es, ja mach das, tu es, sicher, natürlich, genau, "
-        "bestätigt, einverstanden",
-        "nein, nein danke, nee, lass es, lass das, stopp, abbrechen, nicht, lieber nicht, auf keinen fall, mach das nicht",
-        "In Ordnung.",
-        "In Ordnung, ich lasse es.",
-        "Meinten Sie {}? Bitte sagen Sie ja oder nein.",
-    ),
-    "fr": _said(
-        "oui, oui s'il te plaît, oui s'il vous plaît, ouais, d'accord, ok, vas-y, allez-y, bien sûr, fais-le, faites-le, confirmé",
-        "non, non merci, arrête, annule, annulez, surtout pas, pas maintenant, ne le fais pas, laisse tomber",
-        "D'accord.",
-        "D'accord, je ne le fais pas.",
-        "Vous vouliez dire {} ? Dites oui ou non.",
-    ),
-    "es": _said(
-        "sí, si, sí por favor, claro, vale, de acuerdo, adelante, hazlo, por supuesto, confirmado, ok",
-        "no, no gracias, para, cancela, cancélalo, déjalo, mejor no, ahora no, no lo hagas",
-        "De acuerdo.",
-        "De acuerdo, no lo hago.",
-        "¿Quería decir {}? Diga sí o no.",
-    ),
-    "it": _said(
-        "sì, si, sì grazie, certo, va bene, ok, d'accordo, fallo, procedi, confermato",
-        "no, no grazie, fermati, annulla, lascia stare, meglio di no, non farlo, non ora",
-        "Va bene.",
-        "Va bene, non lo faccio.",
-        "Intendeva {}? Dica sì o no.",
-    ),
-    "pt": _said(
-        "sim, sim por favor, claro, está bem, tudo bem, ok, pode fazer, faz isso, faça isso, confirmado",
-        "não, não obrigado, não obrigada, pare, cancela, cancele, deixa, melhor não, agora não, não faça isso",
-        "Está bem.",
-        "Está bem, não faço.",
-        "Queria dizer {}? Diga sim ou não.",
-    ),
-}
-LANGUAGES: Final = tuple(_BY_LANGUAGE)
 
 
 def requested(t: Transition, event: tools.ApprovalRequested) -> None:
@@ -211,7 +150,7 @@ def _settled(t: Transition, question: Question, text: str, language: str) -> str
         off = cancels(text)
         t.append(ev.RunAnswered(run_id=question.id, step=question.step, text=text[:ANSWER_CHARACTERS], cancelled=off))
         return known.refused if off else known.granted
-    answer = _answer(t, text, known)
+    answer = _answer(t, text, language, question.text)
     if not answer or reads is not None or _is_stale(t, question):
         return ""
     if question.macro is None:
@@ -221,12 +160,16 @@ def _settled(t: Transition, question: Question, text: str, language: str) -> str
     return known.granted if answer == "approved" else known.refused
 
 
-def _answer(t: Transition, text: str, known: Answers) -> str:
+def _answer(t: Transition, text: str, language: str, question: str) -> str:
     """Return what a plain answer says, `approved` or `denied`, in the language that was heard or in that of the call; empty if it says
     nothing, or not the same in both. What is asked in return ("Okay?") is no answer."""
     if t.settings.rules and text.rstrip(" \"'»”’").endswith(_ASKING):
         return ""
-    words, spoken = _plain(text), (known, _known(t, "")) if t.settings.rules else (known,)
+    if t.settings.rules >= inputs.YES_NO:
+        read = {yes_no.read(text, one, question) for one in (language or t.settings.language, t.settings.language)} - {""}
+        return read.pop() if len(read) == 1 else ""
+    words, known = _plain(text), _known(t, language)
+    spoken = (known, _known(t, "")) if t.settings.rules else (known,)
     said = {"approved" if words in one.yes else "denied" for one in spoken if words in one.yes or words in one.no}
     return said.pop() if len(said) == 1 else ""
 
@@ -243,7 +186,7 @@ def _is_waited_for(t: Transition, call_id: str) -> bool:
 
 
 def _known(t: Transition, language: str) -> Answers:
-    return _BY_LANGUAGE.get((language or t.settings.language or "en")[:2].casefold(), _BY_LANGUAGE["en"])
+    return yes_no.of(language or t.settings.language, whole=t.settings.rules < inputs.YES_NO)
 
 
 def _once_more(question: Question) -> Question:
