@@ -39,17 +39,21 @@ HTTP_STATUS: Final[dict[Code, int]] = {
     Code.UNAUTHENTICATED: 401,
     Code.FORBIDDEN_ORIGIN: 403,
     Code.PERMISSION_DENIED: 403,
+    Code.MODE_RESTRICTED: 403,
     Code.TOO_LARGE: 422,
     Code.NOT_FOUND: 404,
     Code.CONFLICT: 409,
     Code.RATE_LIMITED: 429,
     Code.CANCELLED: 499,
+    Code.INTERNAL: 500,
+    Code.INTERRUPTED: 502,
+    Code.PROVIDER_REFUSED: 502,
     Code.OVERLOADED: 503,
     Code.UNAVAILABLE: 503,
     Code.PROVIDER_UNAVAILABLE: 503,
     Code.TIMED_OUT: 504,
 }
-"""HTTP status of an error; that of any other code is 500."""
+"""HTTP status of an error. 502: what worked on it failed or is gone, and a retry does not help by itself."""
 
 _RETRYABLE = frozenset({Code.RATE_LIMITED, Code.OVERLOADED, Code.TIMED_OUT, Code.UNAVAILABLE, Code.PROVIDER_UNAVAILABLE})
 

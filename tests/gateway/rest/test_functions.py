@@ -226,7 +226,7 @@ async def test_a_killed_executor_leaves_one_effect_and_an_honest_outcome(running
     async with Executors(config).running(PACKS):
         answer, repeated = await asked, await other
         again = await call(running, "change", key="k", file=str(file))
-    assert (answer.status_code, answer.json()["code"]) == (500, "INTERRUPTED")
+    assert (answer.status_code, answer.json()["code"]) == (502, "INTERRUPTED")
     assert again.json() == answer.json(), "it is not run again"
     assert repeated.json()["result"] == {"success": True, "attempt": 2}, "what may be repeated was"
     assert len(await lines(file, 1)) == 1

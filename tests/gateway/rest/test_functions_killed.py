@@ -114,7 +114,7 @@ async def test_an_executor_killed_at_each_event_leaves_at_most_one_effect_and_ne
     if first.status_code == 200:
         assert (first.json(), effects(file)) == (ANSWERED, 1)
     else:
-        assert (first.status_code, first.json()["code"]) == (500, "INTERRUPTED")
+        assert (first.status_code, first.json()["code"]) == (502, "INTERRUPTED")
         assert effects(file) <= 1
     ends = [
         one.event

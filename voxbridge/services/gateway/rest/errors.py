@@ -32,7 +32,7 @@ async def on_voxbridge(_: Request, error: Exception) -> Response:
     """Answer one of our own errors."""
     assert isinstance(error, VoxbridgeError)  # noqa: S101 - registered for this class only
     headers = {"WWW-Authenticate": "Bearer"} if error.code is Code.UNAUTHENTICATED else None
-    return _problem(error, HTTP_STATUS.get(error.code, 500), headers)
+    return _problem(error, HTTP_STATUS[error.code], headers)
 
 
 async def on_validation(_: Request, error: Exception) -> Response:

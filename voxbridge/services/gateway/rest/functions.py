@@ -49,7 +49,8 @@ ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     422: refused("An argument, the key or the body is not as it should be; `field` names it"),
     429: refused("The account has too many calls open, or asks too fast"),
     499: refused("The call was cancelled"),
-    500: refused("The function failed by a fault of its own, or it is not known how far it came (`INTERRUPTED`)"),
+    500: refused("The function failed by a fault of its own"),
+    502: refused("It is not known how far the function came (`INTERRUPTED`), or what it asked refused (`PROVIDER_REFUSED`)"),
     503: refused("Executor, log or page is away, or they have too much to do"),
     504: refused("The function, or the body, did not come in time"),
 }

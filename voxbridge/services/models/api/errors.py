@@ -17,7 +17,7 @@ STATUS: Final = HTTP_STATUS | {Code.INVALID_ARGUMENT: 400, Code.TOO_LARGE: 413, 
 
 def body(error: VoxbridgeError) -> dict[str, Any]:
     """Return the JSON object of an error."""
-    status = STATUS.get(error.code, 500)
+    status = STATUS[error.code]
     kind = "rate_limit_error" if status == 429 else "invalid_request_error" if status < 500 else "server_error"
     return {"error": {**error.as_dict(), "type": kind, "param": error.field}}
 
@@ -25,7 +25,7 @@ def body(error: VoxbridgeError) -> dict[str, Any]:
 def answer(error: VoxbridgeError) -> JSONResponse:
     """Return the response of an error, with `Retry-After` if the error has a retry time."""
     headers = {"Retry-After": str(-(-error.retry_after_ms // 1_000))} if error.retry_after_ms else None
-    return JSONResponse(body(error), STATUS.get(error.code, 500), headers)
+    return JSONResponse(body(error), STATUS[error.code], headers)
 
 
 async def on_voxbridge(_request: Request, error: Exception) -> JSONResponse:
