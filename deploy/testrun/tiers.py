@@ -189,6 +189,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/tools/test_absence.py": "tests/tools/test_registry.py",
     "tests/tools/test_account_calls.py": "tests/gateway/rest/test_functions.py",
     "tests/tools/test_fuzzed_calls.py::test_many_fuzzed_calls_end_exactly_once": "fewer calls in the same module",
+    "tests/tools/test_loading.py::test_an_executor_serves_without_the_packs_that_it_cannot_use_and_says_so": "the other test of the module",
     "tests/tools/test_macro_table.py": "tests/tools/test_macros.py; tests/tools/runs",
     "tests/tools/test_notes.py": "tests/tools/test_functions.py",
     "tests/tools/test_outliving.py": "tests/tools/test_ends.py",

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from voxbridge.commands.new_pack import files
+from voxbridge.services.tools.loading import usable
 from voxbridge.services.tools.registry import Tool, load, named
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -44,9 +45,11 @@ def functions(markdown: bool) -> None:
         click.echo(page(), nl=False)
         return
     config = Config.from_env()
-    tools = load(named(config.tool_packs), timeout_s=config.tool_timeout_s)
+    loaded = usable(named(config.tool_packs), timeout_s=config.tool_timeout_s)
+    for why in loaded.left_out.values():
+        click.echo(why, err=True)
     grid = Table("function", "subject", "effect", "approval", "what it does")
-    for tool in by_category(tools):
+    for tool in by_category(loaded.tools):
         grid.add_row(tool.name, tool.category, tool.effect, tool.approval, tool.description)
     Console().print(grid)
 

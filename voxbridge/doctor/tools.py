@@ -15,7 +15,6 @@ from nats.errors import Error as NatsError
 from voxbridge.doctor.finding import Finding, fail, ok, warn
 from voxbridge.shared.agents.functions import MCP_FIGURE, PACKS_FIGURE
 from voxbridge.shared.config import Config
-from voxbridge.shared.errors import VoxbridgeError
 
 AREA: Final = "functions"
 ANSWER_S: Final = 2.0
@@ -73,13 +72,14 @@ def _packs(config: Config) -> Finding:
     if not config.tool_packs:
         return ok(AREA, "packs", "built-in")
     # Where functions run: a container of the commands has nothing of what the packs import.
-    from voxbridge.services.tools.registry import load, named
+    from voxbridge.services.tools.loading import usable
+    from voxbridge.services.tools.registry import named
 
-    try:
-        tools = load(named(config.tool_packs), timeout_s=config.tool_timeout_s)
-    except VoxbridgeError as error:
-        return fail(AREA, "packs", error.message, "Install or mend the pack, or correct VOXBRIDGE_TOOL_PACKS.")
-    return ok(AREA, "packs", f"{len(tools)} functions of {config.tool_packs}")
+    loaded = usable(named(config.tool_packs), timeout_s=config.tool_timeout_s)
+    if loaded.left_out:
+        do = "The others serve. Install or mend the pack, or correct VOXBRIDGE_TOOL_PACKS, and restart the executors."
+        return fail(AREA, "packs", " ".join(loaded.left_out.values()), do)
+    return ok(AREA, "packs", f"{len(loaded.tools)} functions of {config.tool_packs}")
 
 
 def _node() -> Finding:

@@ -253,33 +253,34 @@ def load(packs: Iterable[str], *, timeout_s: float) -> Mapping[str, Tool]:
     """Return the functions of the packs by name. Raises `INVALID_ARGUMENT` naming a pack that cannot be used."""
     tools: dict[str, Tool] = {}
     for pack in packs:
-        try:
-            module = importlib.import_module(pack)
-        except Exception as error:
-            raise _unusable(pack, f"it cannot be imported: {type(error).__name__}: {error}") from error
-        found = [
-            value
-            for value in vars(module).values()
-            if isinstance(declaration := getattr(value, "__voxbridge__", None), Declaration)
-            and not declaration.worker
-            and value.__module__ == module.__name__
-        ]
-        if not found:
-            raise _unusable(pack, "it declares no function with @function")
-        for function in found:
-            tool = describe(function, timeout_s=timeout_s)
+        for tool in of_pack(pack, timeout_s=timeout_s):
             if tool.name in tools:
-                raise _unusable(pack, f"{tool.name} is declared by another pack too")
+                raise unusable(pack, f"{tool.name} is declared by another pack too")
             tools[tool.name] = tool
     return tools
 
 
-def prepare(packs: Iterable[str]) -> None:
-    """Call `prepare()` of each pack that has one: it does what would make the first call slow. Blocks; run it in a thread."""
-    for pack in packs:
-        ready = getattr(importlib.import_module(pack), "prepare", None)
-        if ready is not None:
-            ready()
+def of_pack(pack: str, *, timeout_s: float) -> list[Tool]:
+    """Import a pack, and return its functions. Raises `INVALID_ARGUMENT` naming a pack that cannot be used."""
+    try:
+        module = importlib.import_module(pack)
+    except (Exception, SystemExit) as error:
+        raise unusable(pack, f"it cannot be imported: {type(error).__name__}: {error}") from error
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(declaration := getattr(value, "__voxbridge__", None), Declaration)
+        and not declaration.worker
+        and value.__module__ == module.__name__
+    ]
+    if not found:
+        raise unusable(pack, "it declares no function with @function")
+    try:
+        return [describe(one, timeout_s=timeout_s) for one in found]
+    except VoxbridgeError:
+        raise
+    except Exception as error:
+        raise unusable(pack, f"a function of it cannot be described: {type(error).__name__}: {error}") from error
 
 
 def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
@@ -288,7 +289,7 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
     declaration: Declaration = vars(function)["__voxbridge__"]
     doc = parse(function.__doc__ or "")
     if not _NAME.fullmatch(name) or not doc.short_description:
-        raise _unusable(name, "a function has a lower-case name of at most 64 characters and a docstring")
+        raise unusable(name, "a function has a lower-case name of at most 64 characters and a docstring")
     told = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in doc.params}
     hints = get_type_hints(function, include_extras=True)
     fields: list[Any] = []
@@ -300,12 +301,12 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
             context_parameter = parameter.name
             continue
         if hint is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise _unusable(name, f"the parameter {parameter.name} has no type")
+            raise unusable(name, f"the parameter {parameter.name} has no type")
         field = _field(parameter, hint, told.get(parameter.name, ""))
         fields.append(field)
         marked = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Local)), None)
         if marked is not None and parameter.default is parameter.empty:
-            raise _unusable(name, f"the parameter {parameter.name} cannot be left out, so the local model is told of it as it is")
+            raise unusable(name, f"the parameter {parameter.name} cannot be left out, so the local model is told of it as it is")
         if marked is None or marked.type is not None:
             local.append(field if marked is None else _field(parameter, marked.type, told.get(parameter.name, "")))
     arguments = msgspec.defstruct(name, fields, forbid_unknown_fields=True, kw_only=True, frozen=True)
@@ -314,10 +315,10 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
     timeout_s = declaration.timeout_s or timeout_s
     isolation = declaration.isolation
     if declaration.browser and (isolation is not None or context_parameter):
-        raise _unusable(name, "a function of the page has no Context and is not isolated")
+        raise unusable(name, "a function of the page has no Context and is not isolated")
     if isolation is not None:
         if context_parameter or mode == "alarm" or inspect.iscoroutinefunction(function):
-            raise _unusable(name, "an isolated function is a plain `def` without a Context that returns no Alarm")
+            raise unusable(name, "an isolated function is a plain `def` without a Context that returns no Alarm")
         isolation = replace(isolation, cpu_s=isolation.cpu_s or math.ceil(timeout_s))
     return Tool(
         name=name,
@@ -374,5 +375,6 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     return schema
 
 
-def _unusable(pack: str, why: str) -> VoxbridgeError:
+def unusable(pack: str, why: str) -> VoxbridgeError:
+    """Return the error of a pack that cannot be used."""
     return VoxbridgeError(Code.INVALID_ARGUMENT, f"The function pack {pack} cannot be used: {why}.", field="VOXBRIDGE_TOOL_PACKS")

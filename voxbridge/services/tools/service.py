@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -29,10 +29,11 @@ from voxbridge.services.tools.core.outputs import CancelEffect, CancelTimer, Don
 from voxbridge.services.tools.core.state import Call, Running
 from voxbridge.services.tools.core.step import Decision, concerned
 from voxbridge.services.tools.isolation.children import Children
+from voxbridge.services.tools.loading import Loaded, prepare, usable
 from voxbridge.services.tools.mcp.client import McpServers
 from voxbridge.services.tools.packs.device import endpoint
 from voxbridge.services.tools.projection import Notes
-from voxbridge.services.tools.registry import load, named, prepare
+from voxbridge.services.tools.registry import named
 from voxbridge.services.tools.session import standing
 from voxbridge.services.tools.session.accounts import Accounts, ForAccount
 from voxbridge.services.tools.session.child_sessions import ChildSessions
@@ -53,6 +54,7 @@ from voxbridge.shared import events, things
 from voxbridge.shared.agents.tasks import SUBJECT
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.cancellation import ended
+from voxbridge.shared.condition import Condition
 from voxbridge.shared.config import Recording
 from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.events.gateway import ToolRequested
@@ -101,11 +103,11 @@ _log = logging.getLogger(__name__)
 class ToolService(Service):
     """A process of the tool executor. Make it with `build`."""
 
-    def __init__(self, resources: Resources, packs: Sequence[str]) -> None:
+    def __init__(self, resources: Resources, loaded: Loaded) -> None:
         self._nc = resources.events_nc
         self._clock = resources.clock
-        self._packs = packs
-        self._tools = Catalogue(load(packs, timeout_s=resources.config.tool_timeout_s))
+        self._loaded = loaded
+        self._tools = Catalogue(loaded.tools)
         self._log = resources.log
         self._store = Store(resources.redis)
         self._notes = Notes(self._log, self._store)
@@ -137,9 +139,9 @@ class ToolService(Service):
         self._drained = asyncio.Event()
         self._published = 0
 
-    def health(self) -> Mapping[str, bool]:
-        """Return whether the functions are in the catalogue."""
-        return {"catalogue": self._published > 0}
+    def health(self) -> Mapping[str, bool | Condition]:
+        """Return whether the functions are in the catalogue, and which packs were left out."""
+        return {"catalogue": self._published > 0, "packs": self._loaded.condition}
 
     def stats(self) -> Mapping[str, float]:
         """Return counts: effects that run, calls that are open, sessions, calls taken, handed over and refused, and children."""
@@ -179,7 +181,7 @@ class ToolService(Service):
 
     async def serve(self) -> None:
         """Take calls until drained."""
-        self._do(asyncio.to_thread(prepare, self._packs))
+        self._do(asyncio.to_thread(prepare, self._loaded.packs))
         self._do(self._children.warm_up())
         beside = [asyncio.create_task(work) for work in (self._intake.renew(), self._look_after(), self._mcp.run())]
         try:
@@ -400,8 +402,8 @@ class ToolService(Service):
 
 async def build(resources: Resources) -> ToolService:
     """Build the service: load the functions, make the streams and the consumer, and answer `vx.svc.tools.list`."""
-    service = ToolService(resources, named(resources.config.tool_packs))
     config = resources.config
+    service = ToolService(resources, await asyncio.to_thread(usable, named(config.tool_packs), timeout_s=config.tool_timeout_s))
     await service.prepare(retention_days=config.event_retention_days, recording=config.record, replicas=config.replica_count)
     await service.answer(resources.micro)
     return service

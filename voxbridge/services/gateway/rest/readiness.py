@@ -115,7 +115,9 @@ class Readiness:
         missing = ", ".join(_NAMES.get(part, part) for part, condition in found.items() if not condition.ok)
         if missing or not ready:
             return Condition("down", f"waits for {missing}" if missing else "is not ready yet"), found.get("log", Condition())
-        return Condition("ok", "serves"), found.get("log", Condition())
+        # What all services share is told of under its own name.
+        strained = worst(*(condition for part, condition in found.items() if part not in _NAMES and condition.detail))
+        return Condition(strained.state, strained.detail or "serves"), found.get("log", Condition())
 
     async def _models_ready(self) -> Condition:
         try:

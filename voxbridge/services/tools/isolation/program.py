@@ -60,7 +60,10 @@ def main() -> None:
     with socket.socket(fileno=int(descriptor)) as line, line.makefile("rb") as reader:
         tools: dict[tuple[str, str], Tool] = {}
         for pack in packs:
-            importlib.import_module(pack)
+            try:
+                importlib.import_module(pack)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a call of it fails, and those of other packs do not
+                sys.stderr.write(f"{pack} cannot be imported by a child: {error!r}\n"[:2_000])
         resting = threading.active_count()
         send(line, b"")
         while head := reader.read(FRAME.size):
