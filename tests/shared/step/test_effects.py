@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from tests.virtual_time import VirtualTimers, in_virtual_time
-from voxbridge.shared.step.effects import Tasks, Timers
+from voxbridge.shared.step import effects
+from voxbridge.shared.step.effects import LOOK_S, Tasks, Timers
 
 
 @in_virtual_time
@@ -47,6 +48,29 @@ async def test_held_timers_fire_when_they_are_released_unless_they_were_replaced
     assert fired == ["a", "d"]
     await asyncio.sleep(6)
     assert fired == ["a", "d", "b"]
+
+
+@in_virtual_time
+async def test_what_was_slept_through_counts_for_timers(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = [100.0]
+    monkeypatch.setattr(effects, "suspended_s", lambda: slept[0])
+    fired = list[str]()
+    timers = Timers[str](fired.append)
+    for name, after_s in (("due", 90), ("later", 600), ("soon", 2)):
+        timers.set(name, after_s)
+    timers.cancel("soon")
+    await asyncio.sleep(8)
+    slept[0] += 90
+    await asyncio.sleep(LOOK_S + 0.1)
+    assert fired == ["due"]
+    await asyncio.sleep(480)
+    assert fired == ["due"]
+    await asyncio.sleep(20)
+    assert fired == ["due", "later"]
+    assert timers._look is None or len(timers) == 0
+    timers.set("again", 60)
+    timers.cancel_all()
+    assert timers._look is None, "nothing wakes a service without timers"
 
 
 @in_virtual_time

@@ -11,7 +11,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+from voxbridge.shared.clock import suspended_s
+
+LOOK_S: Final = 5.0
+"""Seconds between two looks whether the machine was suspended, while timers run."""
+
+SUSPENDED_S: Final = 1.0
+"""Suspension that moves timers."""
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -20,12 +28,18 @@ _log = logging.getLogger(__name__)
 
 
 class Timers(Generic[K]):
-    """Timers by name. `fire` is called with the name of each timer that is due, once."""
+    """Timers by name. `fire` is called with the name of each timer that is due, once.
+
+    The loop's time stands still while the machine is suspended, and a person's ten minutes do not: timers come forward by what was slept
+    through, `LOOK_S` after waking at the latest.
+    """
 
     def __init__(self, fire: Callable[[K], None]) -> None:
         self._fire = fire
         self._running: dict[K, asyncio.TimerHandle] = {}
         self._held: list[tuple[K, asyncio.TimerHandle]] | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._suspended = 0.0
 
     def __len__(self) -> int:
         return len(self._running)
@@ -33,7 +47,11 @@ class Timers(Generic[K]):
     def set(self, name: K, after_s: float) -> None:
         """Set a timer, or replace the one of this name."""
         self.cancel(name)
-        self._running[name] = asyncio.get_running_loop().call_later(max(0.0, after_s), self._due, name)
+        loop = asyncio.get_running_loop()
+        self._running[name] = loop.call_later(max(0.0, after_s), self._due, name)
+        if self._look is None and after_s > LOOK_S:
+            self._suspended = suspended_s()
+            self._look = loop.call_later(LOOK_S, self._looked)
 
     def cancel(self, name: K) -> None:
         """Cancel a timer, if it runs."""
@@ -46,6 +64,9 @@ class Timers(Generic[K]):
         for timer in self._running.values():
             timer.cancel()
         self._running.clear()
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
 
     def hold(self) -> None:
         """Let no timer fire until `release`."""
@@ -57,6 +78,16 @@ class Timers(Generic[K]):
         for name, timer in held:
             if self._running.get(name) is timer:
                 self._due(name)
+
+    def _looked(self) -> None:
+        loop = asyncio.get_running_loop()
+        before, self._suspended = self._suspended, suspended_s()
+        slept = self._suspended - before
+        for name, timer in list(self._running.items()) if slept >= SUSPENDED_S else ():
+            if timer.when() > loop.time():  # one that is due already is on its way
+                timer.cancel()
+                self._running[name] = loop.call_at(max(loop.time(), timer.when() - slept), self._due, name)
+        self._look = loop.call_later(LOOK_S, self._looked) if self._running else None
 
     def _due(self, name: K) -> None:
         if self._held is not None:
