@@ -54,6 +54,7 @@ export class VoiceAgent {
       playback: (message) => this.#onPlayback(message),
       blocked: (audioBlocked) => core.set({ audioBlocked }),
       microphoneLost: () => this.#microphone.lost(),
+      microphoneSilenced: (silenced) => this.#microphone.silenced(silenced),
       devicesChanged: () => core.emitter.emit("devices", undefined),
     });
     this.#microphone = new CallMicrophone(core, this.#audio, this.#resumption);

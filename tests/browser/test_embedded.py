@@ -171,6 +171,39 @@ def test_without_a_microphone_the_conversation_goes_on_in_text_and_says_why(
         shows(page, "Yes, in text.")
 
 
+def test_a_microphone_that_the_system_silences_is_said_and_opened_anew(
+    own_product: Product, model: ModelServer, open_page: OpenPage
+) -> None:
+    with embedded.site(embedded.example("vanilla", own_product, embedded.make_key(own_product))) as address:
+        page = open_page(address)
+        page.evaluate("""() => {
+            window.__tracks = [];
+            const open = navigator.mediaDevices.getUserMedia;
+            navigator.mediaDevices.getUserMedia = async (...of) => {
+                const stream = await open(...of);
+                window.__tracks.push(stream.getAudioTracks()[0]);
+                return stream;
+            };
+        }""")
+        page.get_by_role("button", name="Talk").click()
+        state(page, "Listening")
+        page.evaluate("""() => {
+            const [track] = window.__tracks;
+            Object.defineProperty(track, "muted", { value: true });
+            track.dispatchEvent(new Event("mute"));
+        }""")
+        news = page.locator(".news")
+        expect(news).to_contain_text("silenced the microphone", timeout=WAIT_MS)
+        expect(news).to_have_text("The microphone is back.", timeout=WAIT_MS)
+        assert page.evaluate("window.__tracks.length") == 2
+        assert page.evaluate("window.__tracks[0].readyState") == "ended"
+        data = base64.b64encode(pcm16(spoken(own_product.models, "When does the train leave?"))).decode()
+        page.evaluate("([data, rate]) => window.__microphone.load('question', data, rate)", [data, RATE])
+        model.script("llm", ["It leaves at noon."])
+        page.evaluate("() => window.__microphone.say('question')")
+        shows(page, "It leaves at noon.")
+
+
 def test_a_file_that_was_opened_from_the_disk_talks_with_a_test_key(
     own_product: Product, model: ModelServer, open_page: OpenPage, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ export interface AgentAudioEvents {
   playback: (message: FromPlayback) => void;
   blocked: (blocked: boolean) => void;
   microphoneLost: () => void;
+  microphoneSilenced: (silenced: boolean) => void;
   devicesChanged: () => void;
 }
 
@@ -42,13 +43,14 @@ export class AgentAudio {
 
   /** The device of a call. Call it within a click: browsers let only a gesture start sound. */
   open(directOutput: boolean, microphone: MediaTrackConstraints): Sound {
-    const { blocked, microphoneLost, devicesChanged } = this.events;
+    const { blocked, microphoneLost, microphoneSilenced, devicesChanged } = this.events;
     const options: DeviceOptions = { directOutput, constraints: { ...VOICE, ...microphone } };
     this.device = this.platform.sound(options, {
       capture: (message) => this.#onCapture(message),
       playback: (message) => this.#onPlayback(message),
       blocked,
       microphoneLost,
+      microphoneSilenced,
       devicesChanged,
     });
     return this.device;

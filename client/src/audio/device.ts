@@ -20,6 +20,8 @@ export interface DeviceEvents {
   playback: (message: FromPlayback) => void;
   blocked: (blocked: boolean) => void;
   microphoneLost: () => void;
+  /** The system took the sound of the microphone away, or it is back. */
+  microphoneSilenced: (silenced: boolean) => void;
   devicesChanged: () => void;
 }
 
@@ -36,6 +38,11 @@ async function addModule(context: AudioContext, source: string, beside: URL): Pr
   }
 }
 
+/** How long the system may silence the microphone before it is asked for again, in ms. */
+export const SILENCED_MS = 3_000;
+/** How often a silenced microphone is asked for again before it counts as lost. */
+export const ASKED_LIMIT = 3;
+
 export class SoundDevice {
   readonly context: AudioContext;
   #playback: AudioWorkletNode | null = null;
@@ -45,6 +52,8 @@ export class SoundDevice {
   #source: MediaStreamAudioSourceNode | null = null;
   #stream: MediaStream | null = null;
   #closed = false;
+  #silenced: ReturnType<typeof setTimeout> | undefined;
+  #asked = 0;
   /** Settles when the loudspeaker's worklet is there; asked for at once, since it may come over the network. */
   readonly #loaded: Promise<void>;
 
@@ -106,6 +115,8 @@ export class SoundDevice {
 
   /** Give the microphone back; the browser's recording light goes out. */
   closeMicrophone(): void {
+    clearTimeout(this.#silenced);
+    this.#silenced = undefined;
     this.#source?.disconnect();
     for (const track of this.#stream?.getTracks() ?? []) track.stop();
     this.#source = this.#stream = null;
@@ -133,11 +144,35 @@ export class SoundDevice {
     this.#source = this.context.createMediaStreamSource(stream);
     this.#source.connect(this.#capture);
     const [track] = stream.getAudioTracks();
-    if (track !== undefined) track.onended = () => void this.#onTrackEnded();
+    if (track === undefined) return;
+    track.onended = () => void this.#reopen();
+    track.onmute = () => this.#onSilenced(track);
+    track.onunmute = () => this.#onHeard();
+    if (track.muted) this.#onSilenced(track);
+    else this.#onHeard();
+  }
+
+  /** The system took the sound away, as for a phone call, and gives it back by itself; some phones never do until they are asked. */
+  #onSilenced(track: MediaStreamTrack): void {
+    clearTimeout(this.#silenced);
+    this.events.microphoneSilenced(true);
+    this.#silenced = setTimeout(() => {
+      if (this.#closed || track.readyState !== "live" || !track.muted) return;
+      this.#asked += 1;
+      if (this.#asked > ASKED_LIMIT) this.events.microphoneLost();
+      else void this.#reopen();
+    }, SILENCED_MS);
+  }
+
+  #onHeard(): void {
+    clearTimeout(this.#silenced);
+    if (this.#silenced !== undefined) this.events.microphoneSilenced(false);
+    this.#silenced = undefined;
+    this.#asked = 0;
   }
 
   /** A pulled plug: the system's next default microphone takes over, if there is one. */
-  async #onTrackEnded(): Promise<void> {
+  async #reopen(): Promise<void> {
     try {
       const { deviceId, ...constraints } = this.options.constraints;
       this.#listenTo(await this.#ask(constraints));
@@ -182,6 +217,7 @@ export class SoundDevice {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    clearTimeout(this.#silenced);
     this.context.onstatechange = null;
     if (this.#capture !== null) navigator.mediaDevices.removeEventListener("devicechange", this.events.devicesChanged);
     for (const track of this.#stream?.getTracks() ?? []) track.stop();

@@ -29,6 +29,12 @@ export class CallMicrophone {
     if (muted && was === "on" && connection !== "connecting") core.send({ type: "audio_end" });
   }
 
+  /** The system took its sound away, or gave it back. */
+  silenced(silenced: boolean): void {
+    const text = silenced ? "Your device silenced the microphone; it is asked for again in a moment." : "The microphone is back.";
+    this.core.set({ notice: { text, at: this.core.platform.now() } });
+  }
+
   lost(): void {
     this.set(true);
     this.core.fail(AgentError.of("MIC_LOST"));

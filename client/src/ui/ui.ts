@@ -22,6 +22,9 @@ function button(label: string, className: string, onClick: () => void): HTMLButt
   return element;
 }
 
+/** How long news are shown, in ms. */
+const NEWS_MS = 6_000;
+
 /** Outlines in a box of 24: a microphone, and a keyboard. */
 const MICROPHONE = "M12 15a3 3 0 0 0 3-3V6a3 3 0 0 0-6 0v6a3 3 0 0 0 3 3Zm-6-3H4a8 8 0 0 0 7 7.9V22h2v-2.1A8 8 0 0 0 20 12h-2a6 6 0 0 1-12 0Z";
 const KEYBOARD = "M3 6h18v12H3V6Zm2 2v8h14V8H5Zm2 1.5h2v2H7v-2Zm4 0h2v2h-2v-2Zm4 0h2v2h-2v-2ZM8 13h8v1.5H8V13Z";
@@ -73,6 +76,8 @@ class View {
   readonly #root: HTMLElement;
   readonly #state = make("p", { class: "state", role: "status" });
   readonly #log = make("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: "0" });
+  readonly #news = make("p", { class: "news", "aria-live": "polite", hidden: "" });
+  #told: ReturnType<typeof setTimeout> | undefined;
   readonly #problem = make("div", { class: "problem", role: "alert", hidden: "" });
   readonly #input = make("input", { type: "text", "aria-label": "Message", placeholder: "Type a message", enterkeyhint: "send", maxlength: "4000" });
   readonly #talk: HTMLButtonElement;
@@ -102,7 +107,7 @@ class View {
       this.#send();
     });
     const head = make("header", {}, this.#state, this.#controls);
-    this.#root = make("section", { class: "agent", "aria-label": "Assistant" }, head, this.#log, this.#problem, form);
+    this.#root = make("section", { class: "agent", "aria-label": "Assistant" }, head, this.#log, this.#news, this.#problem, form);
   }
 
   get root(): HTMLElement {
@@ -143,7 +148,18 @@ class View {
     this.#sound.hidden = !(snapshot.audioBlocked && byVoice);
     this.#back.hidden = snapshot.state !== "elsewhere";
     this.#problems(snapshot);
+    this.#tell(snapshot);
     this.#conversation(snapshot);
+  }
+
+  /** What became of an interruption, for as long as it is news. */
+  #tell({ notice, state }: Snapshot): void {
+    const text = notice === null || state === "restoring" ? "" : notice.text;
+    if (this.#news.textContent === text) return;
+    this.#news.textContent = text;
+    this.#news.hidden = text === "";
+    clearTimeout(this.#told);
+    if (text !== "") this.#told = setTimeout(() => this.agent.clearNotice(), NEWS_MS);
   }
 
   #problems({ error, closed }: Snapshot): void {
