@@ -43,9 +43,9 @@ def test_the_history_stays_bounded_and_begins_with_a_user() -> None:
 def test_a_model_that_writes_for_ever_is_stopped_at_the_limit() -> None:
     call = Conversation()
     call.log(gateway.TextReceived(text="Go on for ever"))
-    effect = call.write("word " * (REPLY_LIMIT // 5 - 1), done=False)
+    effect = call.write("".join(f"{word:04} " for word in range(REPLY_LIMIT // 5 - 1)), done=False)
     assert effect not in call.cancelled()
-    call.write("again " * 20, done=False)
+    call.write("".join(f"{word:05} " for word in range(20)), done=False)
     assert effect in call.cancelled()
     call.take(inputs.TextDelta(effect, "and again"))
     call.synthesize()

@@ -25,7 +25,10 @@ SENTENCES: Final = 2
 YES_NO: Final = 3
 """Rules from which on an answer is a yes with harmless words beside it, and not only as a whole."""
 
-RULES: Final = YES_NO
+BRIEF: Final = 4
+"""Rules from which on a reply that goes on and on, or round and round, is stopped at a whole sentence."""
+
+RULES: Final = BRIEF
 """Newest rules that a session may go by: see `Opened.rules`."""
 
 
@@ -50,7 +53,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     rules: int = 0
     """Rules that the session goes by: from 1 on each call carries the list of what may be called, and a yes counts for a question that was
     put word for word; from 2 on a reply is cut into sentences by the rules of its language; from 3 on a yes may have harmless words beside
-    it. 0 in older journals."""
+    it; from 4 on a reply that goes on and on is stopped. 0 in older journals."""
 
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""

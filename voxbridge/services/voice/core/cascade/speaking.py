@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.cascade import model_retry, segmenter
+from voxbridge.services.voice.core.cascade import brevity, model_retry, segmenter
 from voxbridge.services.voice.core.state import Piece, Reply, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import filler, interruption, playout, rounds, turns
 from voxbridge.services.voice.core.turns import usage as turns_usage
+from voxbridge.shared.agents.notes import without_notes
 from voxbridge.shared.events import voice as ev
 
 REPLY_LIMIT: Final = 8_000
@@ -133,6 +134,8 @@ def speak(t: Transition) -> None:
     pieces, rest = _cut(t, text, first=not playout.has_words(reply.pieces))
     if reply.closed or reply.round.uses:
         pieces, rest = [*pieces, rest.strip()], ""
+    if t.settings.rules >= inputs.BRIEF:
+        reply, pieces, rest = _brief(t, reply, pieces, rest)
     # A program reads what a child says: marks that nobody could hear, such as those of sources, stay in it.
     child = t.state.request is not None and t.state.request.child is not None
     spoken = [piece for piece in (pieces if child else map(segmenter.written, pieces)) if piece.strip()]
@@ -146,6 +149,25 @@ def speak(t: Transition) -> None:
         turns.announce(t, playout.text(reply.pieces))
     _synthesize_next(t, reply)
     end_speech(t)
+
+
+def _brief(t: Transition, reply: Reply, pieces: list[str], rest: str) -> tuple[Reply, list[str], str]:
+    """Stop a reply that says enough, or says it again. What a program reads, or a person, may be as long as it is."""
+    if t.team.output == "text" or (t.state.request is not None and t.state.request.child is not None):
+        return reply, pieces, rest
+    own = t.settings.speak_results and t.team.agent.llm.provider in ("", "local")
+    most = brevity.SENTENCES_LIMIT if own and not brevity.is_long(_asked(t)) else None
+    kept, over = brevity.kept([piece.text for piece in reply.pieces[reply.round.first_piece :]], pieces, most=most)
+    if not over:
+        return reply, pieces, rest
+    t.cancel(reply.round.effect)
+    return replace(reply, round=replace(reply.round, effect=None), closed=reply.closed or not reply.round.uses), kept, ""
+
+
+def _asked(t: Transition) -> str:
+    """Return what the user said last."""
+    said = (without_notes(message.text) for message in reversed(t.conversation.history) if message.role == "user")
+    return next(filter(None, said), "")
 
 
 def _synthesize_next(t: Transition, reply: Reply) -> None:
