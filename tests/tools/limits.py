@@ -119,6 +119,11 @@ PROOFS: dict[Limit, Refused | Kept | Elsewhere] = {
     ("mcp.config", "EXAMPLES_LIMIT"): Elsewhere("tools/mcp/test_config.py", "test_what_people_say_for_a_tool_is_the_later_rules"),
     ("mcp.connection", "TOOLS_LIMIT"): MANY,
     ("mcp.connection", "PAGES_LIMIT"): MANY,
+    ("loading", "_WHY_LIMIT"): Elsewhere(
+        "tools/test_loading.py", "test_each_pack_that_cannot_be_used_is_named_with_its_reason_and_the_others_serve"
+    ),
+    ("mcp.schemas", "ENUM_LIMIT"): Elsewhere("tools/mcp/test_schemas.py", "test_of_a_long_enum_a_few_values_are_told"),
+    ("mcp.schemas", "NODES_LIMIT"): Elsewhere("tools/mcp/test_schemas.py", "test_what_means_nothing_is_refused_with_its_reason"),
     ("mcp.content", "TEXT_LIMIT"): TEXTS,
     ("mcp.content", "STRUCTURE_LIMIT"): TEXTS,
     ("mcp.content", "LINKS_LIMIT"): TEXTS,

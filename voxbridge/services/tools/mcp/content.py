@@ -24,6 +24,9 @@ LINKS_LIMIT: Final = 8
 SPOKEN_LIMIT: Final = 200
 """Characters of a text that is said as it is; a longer one is put into words by the model."""
 
+_NOTHING: Final = ("null", "None", "undefined")
+"""Texts of tools that answer nothing; nobody wants to hear them."""
+
 CHECK_S: Final = 2.0
 CHECK_MB: Final = 128
 _SHORT: Final = 256
@@ -37,6 +40,7 @@ def result_of(server: str, tool: str, answer: dict[str, Any]) -> dict[str, Any]:
     links = [_link(block) for block in blocks if block.get("type") != "text"]
     texts += [link.pop("text") for link in links if "text" in link]
     text = clean("\n".join(texts), TEXT_LIMIT)
+    text = "" if text in _NOTHING else text
     if answer.get("isError"):
         raise VoxbridgeError(Code.PROVIDER_REFUSED, f"{tool} of {server} failed: {clean(text, 600) or 'it did not say why'}")
     result: dict[str, Any] = {"text": text} if text else {}
