@@ -16,7 +16,7 @@ from voxbridge.services.models.choice.router import Known, Router
 from voxbridge.services.models.choice.several import PARTS_LIMIT, is_said, wishes
 from voxbridge.services.tools.registry import Tool, load
 from voxbridge.shared.agents.functions import Function
-from voxbridge.shared.agents.talking import START
+from voxbridge.shared.agents.talking import END, START
 
 TOOLS = load(("voxbridge.services.tools.packs.everyday." + name for name in ("time", "calculator", "timer", "notes")), timeout_s=30)
 
@@ -135,6 +135,14 @@ def test_what_is_asked_besides_the_switch_waits_for_the_voice(said: str, pending
     arguments = {} if pending is None else {"pending_request": pending}
     assert json.loads(made.only) == {"tool": START.name, "args": arguments}
     assert made.more is False
+
+
+@pytest.mark.parametrize("said", ["what time is it", "and now", "tell me", "voice", ""])
+def test_a_request_that_names_nothing_leaves_no_function_broken(said: str) -> None:
+    offered = (START, END)  # whatever the router makes of it, they are among those that may be meant
+    router = Router([Known(one.name, one.description, one.utterances) for one in offered])
+    made = plan({"role": "user", "content": said}, router=router, tools=offered)
+    assert "pending_request" not in made.only
 
 
 def test_a_rest_that_is_too_long_is_left_to_the_model() -> None:

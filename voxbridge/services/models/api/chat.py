@@ -135,7 +135,7 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
 def _for(tool: chatml.Tool, said: str, rest: str) -> chatml.Tool:
     """Return a tool as one request may call it; `rest` is what the request asks for besides."""
     known = narrowed(tool.parameters, said, tool.names)
-    return msgspec.structs.replace(tool, parameters=with_rest(known, rest) if takes_rest(tool.parameters) else known)
+    return msgspec.structs.replace(tool, parameters=with_rest(tool.parameters, known, rest) if takes_rest(tool.parameters) else known)
 
 
 def _usage(step: Step) -> dict[str, Any]:

@@ -60,16 +60,16 @@ def takes_rest(schema: Mapping[str, Any]) -> bool:
     return isinstance(properties, Mapping) and isinstance(properties.get(REST), Mapping)
 
 
-def with_rest(schema: Mapping[str, Any], rest: str) -> dict[str, Any]:
-    """Return the JSON Schema of a function that takes a rest along, for a request with this one. The model writes one that is too long."""
-    properties, required = dict(schema["properties"]), [name for name in schema.get("required", ()) if name != REST]
-    if not rest:
-        del properties[REST]
-    else:
-        fits = len(rest) <= properties[REST].get("maxLength", len(rest))
-        properties[REST] = {**properties[REST], "enum": [rest]} if fits else properties[REST]
+def with_rest(schema: Mapping[str, Any], narrow: Mapping[str, Any], rest: str) -> dict[str, Any]:
+    """Return what `narrowed` made of the schema of a function that takes a rest along, for a request with this one; empty for none. The
+    model writes one that is too long."""
+    properties = {name: value for name, value in narrow["properties"].items() if name != REST}
+    required = [name for name in narrow.get("required", ()) if name != REST]
+    if rest:
+        given = schema["properties"][REST]
+        properties[REST] = {**given, "enum": [rest]} if len(rest) <= given.get("maxLength", len(rest)) else given
         required.append(REST)
-    return {**schema, "properties": properties, "required": required}
+    return {**narrow, "properties": properties, "required": required}
 
 
 def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[str]] = NOTHING) -> dict[str, Any]:

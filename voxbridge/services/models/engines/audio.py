@@ -17,7 +17,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 RATE: Final = 16_000
 SPEECH_RATE: Final = 24_000
-MAX_SECONDS: Final = 60
+MAX_SECONDS: Final = 150
 MAX_BYTES: Final = 8 << 20
 
 Samples = npt.NDArray[np.float32]
