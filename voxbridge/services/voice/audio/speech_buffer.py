@@ -17,8 +17,8 @@ from voxbridge.shared.audio.frames import INPUT_RATE
 PREROLL_MS: Final = 2_000
 """Milliseconds kept while the user is silent: speech starts before it is detected."""
 
-LONGEST_MS: Final = 55_000
-"""Milliseconds kept of one utterance; of a longer one, the end is kept."""
+LONGEST_MS: Final = 120_000
+"""Milliseconds kept of one utterance, which is understood whole; of a longer one, the end is kept. The models take a little more."""
 
 _BYTES_PER_MS: Final = INPUT_RATE * 2 // 1_000
 _WINDOW_BYTES: Final = WINDOW * 2
