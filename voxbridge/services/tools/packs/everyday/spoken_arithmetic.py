@@ -6,6 +6,7 @@ Owns the wording only: numbers are read by `voxbridge.shared.spoken_numbers`, an
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from voxbridge.shared.spoken_numbers import in_figures
@@ -28,12 +29,16 @@ _PARTS: Final = {
 _SIGNS: Final = str.maketrans(
     {"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "^": "\u2191", "√": " sqrt ", "²": " squared ", "³": " cubed "}
 )
-_PHRASES: Final = [
+_PHRASES: Final[list[tuple[str, str | Callable[[re.Match[str]], str]]]] = [
     (r"\b(?:what is|what's|whats|how much is|calculate|compute|work out|please|equals?|is equal to|the result of)\b", " "),
     (r"[=?]", " "),
-    (r"\bto the power of\b|\braised to\b|↑", " ** "),
+    (r"\bhalf a dozen\b", " 6 "),
+    (r"\b(?:(\d+(?:\.\d+)?) |an? )dozen\b", lambda found: f"({found[1] or 1} * 12)"),
+    (r"\bto the power of\b|\braised to(?: the power of)?\b|\bto the (?=minus\b|negative\b)|↑", " ** "),
+    (r"\bnegative (?=\d)", " -"),
+    (rf"\b(?:the )?factorial of ({_PLAIN})|({_PLAIN}) factorial\b", lambda found: f" {found[1] or found[2]}! "),
     (r"\bmultiplied by\b|\btimes\b|(?<=\d)\s*x\s*(?=\d)", " * "),
-    (r"\bdivided by\b", " / "),
+    (r"\bdivided by\b|(?<=\d)\s+over\s+(?=\d)", " / "),
     (r"\bplus\b|\badded to\b", " + "),
     (r"\bminus\b|\bless\b", " - "),
     (r"\bmodulo\b|\bmod\b", " MOD "),
@@ -63,6 +68,7 @@ _AFTER: Final = [
     (rf"({_NUMBER})\s*!", r" factorial(\1)"),
     (rf"\b(sqrt|cbrt)\s+(-?{_NUMBER})", r"\1(\2)"),
     (rf"({_NUMBER})\s*%\s*of\b", r"(\1/100) * "),
+    (rf"^({_NUMBER})\s*%\s*off(?: of)?\s*({_NUMBER})$", r"\2 * (1-\1/100)"),
     (rf"^(.+?)([+-])\s*({_NUMBER})\s*%\s*$", r"(\1)*(1\2\3/100)"),
     (rf"({_NUMBER})\s*%(?!\s*[\d(a-z.])", r"(\1/100)"),
     (r"\bMOD\b", "%"),
