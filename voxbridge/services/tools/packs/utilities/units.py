@@ -50,7 +50,9 @@ _NAMES: Final = {
     "sqft": "foot**2",
     "l": "liter",
     "feet per second": "foot/second",
+    "au": "astronomical_unit",
 }
+_DEGREES: Final = re.compile(r"deg(?:ree)?s?|°", re.IGNORECASE)
 _POWERS: Final = {"2": "square ", "3": "cubic "}
 _SPOKEN: Final = {"degree_Celsius": "degrees Celsius", "degree_Fahrenheit": "degrees Fahrenheit"}
 
@@ -62,6 +64,10 @@ def converted(amount: float, source: str, target: str) -> dict[str, Any]:
     if not math.isfinite(amount):
         raise refused("The amount is no number that can be converted.", "amount")
     before, after = _unit(source, "from_unit"), _unit(target, "to_unit")
+    if before.is_compatible_with("radian") or after.is_compatible_with("radian"):  # degrees are of an angle then, and not of a temperature
+        before, after = (
+            _registry().degree if _DEGREES.fullmatch(name.strip()) else unit for name, unit in ((source, before), (target, after))
+        )
     try:
         value = float(_registry().Quantity(amount, before).to(after).magnitude)
     except (PintError, ValueError, TypeError, ArithmeticError) as error:
@@ -128,6 +134,11 @@ def _said(unit: Any, amount: float) -> str:
 
 def _number(value: float) -> str:
     if value and not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.4g}"
+        digits, exponent = f"{value:.3e}".split("e")
+        return f"about {float(digits):g} times 10 to the power of {int(exponent)}".replace("of -", "of minus ")
+    for size, name in ((1e12, "trillion"), (1e9, "billion")):
+        if abs(value) >= size:
+            short = float(f"{value / size:.4g}")
+            return f"{'' if math.isclose(short * size, value, rel_tol=1e-12) else 'about '}{short:,.10g} {name}"
     short = round(value, 2 if abs(value) >= 1 else 4)
     return f"{short:,.10g}" if math.isclose(short, value, rel_tol=1e-12) else f"about {short:,.10g}"
