@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 
 from voxbridge.services.models.engines.audio import RATE, Samples
-from voxbridge.services.models.engines.stt import SHORT_SECONDS, WINDOW_SECONDS, Whisper, _Reading, _windows, repeats, spoken_once
+from voxbridge.services.models.engines.stt import (
+    CONTEXT_TOKENS,
+    DENSE,
+    DENSE_TOKENS_PER_SECOND,
+    DENSE_WINDOW_SECONDS,
+    SHORT_SECONDS,
+    WINDOW_SECONDS,
+    Whisper,
+    _Reading,
+    _windows,
+    most_tokens,
+    repeats,
+    spoken_once,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +47,22 @@ def test_a_long_recording_is_cut_where_it_is_quiet() -> None:
     first, second = _windows(samples)
     assert abs(first.size - 26 * RATE) < RATE // 4
     assert first.size + second.size == samples.size
+
+
+@pytest.mark.parametrize(("language", "seconds", "tokens"), [("bn", 7.5, 182), ("hi", 10.0, 132), ("en", 7.5, 30), ("ja", 10.0, 60)])
+def test_the_words_of_an_ordinary_sentence_have_room(language: str, seconds: float, tokens: int) -> None:
+    """The numbers are those of sentences at an ordinary speed, by the tokenizer of the model."""
+    assert most_tokens(language, seconds) >= tokens
+
+
+def test_what_is_read_at_once_fits_whispers_context() -> None:
+    for language in DENSE:
+        assert most_tokens(language, DENSE_WINDOW_SECONDS) < CONTEXT_TOKENS - 40
+        assert most_tokens(language, DENSE_WINDOW_SECONDS) > DENSE_WINDOW_SECONDS * DENSE_TOKENS_PER_SECOND, "none of it is cut off"
+    samples = np.full(40 * RATE, 0.5, np.float32)
+    pieces = _windows(samples, DENSE_WINDOW_SECONDS)
+    assert sum(piece.size for piece in pieces) == samples.size
+    assert max(piece.size for piece in pieces) <= DENSE_WINDOW_SECONDS * RATE
 
 
 def test_a_short_recording_stays_whole() -> None:

@@ -42,10 +42,46 @@ REPEATED_WORDS: Final = 3
 
 MAX_TOKENS: Final = 224
 TOKENS_PER_SECOND: Final = 8
+DENSE: Final = frozenset(
+    (
+        "am",
+        "as",
+        "bn",
+        "bo",
+        "gu",
+        "hi",
+        "hy",
+        "ka",
+        "km",
+        "kn",
+        "lo",
+        "ml",
+        "mr",
+        "my",
+        "ne",
+        "pa",
+        "sa",
+        "sd",
+        "si",
+        "ta",
+        "te",
+        "th",
+        "ur",
+    )
+)
+"""Languages whose letters the tokenizer spells with two or three tokens each: a Hindi sentence has three times those of an English one."""
+
+DENSE_TOKENS_PER_SECOND: Final = 28
+DENSE_MAX_TOKENS: Final = 400
+DENSE_WINDOW_SECONDS: Final = 13
+"""Seconds of such a language that are read at once, so that their words fit."""
+
 SPARE_TOKENS: Final = 16
 FASTEST_WORDS_PER_SECOND: Final = 4.5
 """Repeated words that come faster than this were not spoken."""
 MAX_PROMPT_TOKENS: Final = 200
+CONTEXT_TOKENS: Final = 448
+"""Tokens of Whisper's context, the prompt included."""
 
 
 class Transcript(msgspec.Struct, frozen=True):
@@ -128,8 +164,9 @@ class Whisper:
         seconds = samples.size / RATE
         if level(samples) < SILENCE_LEVEL:
             return Transcript("", language, seconds, no_speech_prob=1.0)
-        previous: list[int] = tokenizer.encode(" " + prompt.strip())[-MAX_PROMPT_TOKENS:] if prompt.strip() else []
-        readings = [self._window(window, tokenizer, previous, temperature) for window in _windows(samples)]
+        room = 0 if language in DENSE else MAX_PROMPT_TOKENS
+        previous: list[int] = tokenizer.encode(" " + prompt.strip())[-room:] if room and prompt.strip() else []
+        readings = [self._window(window, tokenizer, previous, temperature) for window in _windows(samples, _window_s(language))]
         return Transcript(
             " ".join(reading.text for reading in readings if reading.text),
             language,
@@ -163,7 +200,7 @@ class Whisper:
             encoded,
             [start],
             beam_size=1,
-            max_length=len(start) + min(MAX_TOKENS, SPARE_TOKENS + int(TOKENS_PER_SECOND * seconds)),
+            max_length=min(CONTEXT_TOKENS, len(start) + most_tokens(tokenizer.language_code, seconds)),
             sampling_temperature=temperature,
             sampling_topk=0 if temperature else 1,
             return_scores=True,
@@ -191,9 +228,20 @@ def _frames(samples: Samples, padding: int) -> int:
     return min(FULL_FRAMES, (samples.size * FRAMES_PER_SECOND // RATE + padding + 1) // 2 * 2)
 
 
-def _windows(samples: Samples) -> list[Samples]:
-    """Split into pieces of at most 29 s, each cut where it is quietest in its last 5 s."""
-    pieces, size, step = [], WINDOW_SECONDS * RATE, RATE // 10
+def most_tokens(language: str, seconds: float) -> int:
+    """Return how many tokens the words of so many seconds may have; what repeats itself has more, and is cut off there."""
+    if language in DENSE:
+        return min(DENSE_MAX_TOKENS, SPARE_TOKENS + int(DENSE_TOKENS_PER_SECOND * seconds))
+    return min(MAX_TOKENS, SPARE_TOKENS + int(TOKENS_PER_SECOND * seconds))
+
+
+def _window_s(language: str) -> int:
+    return DENSE_WINDOW_SECONDS if language in DENSE else WINDOW_SECONDS
+
+
+def _windows(samples: Samples, seconds: int = WINDOW_SECONDS) -> list[Samples]:
+    """Split into pieces of at most so many seconds, each cut where it is quietest in its last 5 s."""
+    pieces, size, step = [], seconds * RATE, RATE // 10
     while samples.size > size:
         tail = samples[size - 5 * RATE : size].reshape(-1, step)
         cut = size - 5 * RATE + int(np.argmin(np.mean(np.square(tail), axis=1))) * step + step // 2
