@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from tests.browser.stage import embedded
+from tests.browser.stage.cable import cable
 from tests.browser.stage.product import Product, running
 from tests.browser.stage.speech import RATE, pcm16, spoken
 from tests.browser.stage.studio import MICROPHONE, WAIT_MS, Studio
@@ -202,6 +203,51 @@ def test_a_microphone_that_the_system_silences_is_said_and_opened_anew(
         model.script("llm", ["It leaves at noon."])
         page.evaluate("() => window.__microphone.say('question')")
         shows(page, "It leaves at noon.")
+
+
+def test_a_microphone_that_is_pulled_leaves_the_conversation_in_text_and_says_so(
+    own_product: Product, model: ModelServer, open_page: OpenPage
+) -> None:
+    with embedded.site(embedded.example("vanilla", own_product, embedded.make_key(own_product))) as address:
+        page = open_page(address)
+        page.evaluate("""() => {
+            const open = navigator.mediaDevices.getUserMedia;
+            navigator.mediaDevices.getUserMedia = async (...of) => {
+                const stream = await open(...of);
+                window.__track = stream.getAudioTracks()[0];
+                return stream;
+            };
+        }""")
+        page.get_by_role("button", name="Talk").click()
+        state(page, "Listening")
+        page.evaluate("""() => {
+            navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("none", "NotFoundError"));
+            window.__track.dispatchEvent(new Event("ended"));
+        }""")
+        expect(page.get_by_role("alert")).to_contain_text("The microphone went away. Connect it again", timeout=WAIT_MS)
+        model.script("llm", ["Yes, in text."])
+        says(page, "Are you there?")
+        shows(page, "Yes, in text.")
+
+
+def test_a_network_that_is_cut_is_said_and_nothing_is_lost_or_said_twice(
+    own_product: Product, model: ModelServer, open_page: OpenPage
+) -> None:
+    html = embedded.example("vanilla", own_product, embedded.make_key(own_product))
+    with cable(own_product.url) as wire, embedded.site(html.replace(own_product.url, wire.url)) as address:
+        page = open_page(address)
+        model.script("llm", ["Good day."])
+        says(page, "Hello")
+        shows(page, "Good day.")
+        wire.cut()
+        expect(page.get_by_role("status")).to_contain_text("Trying again", timeout=WAIT_MS)
+        wire.mend()
+        state(page, "Ready")
+        model.script("llm", ["With pleasure."])
+        says(page, "thank you")
+        shows(page, "With pleasure.")
+        expect(page.get_by_role("log").get_by_text("Good day.")).to_have_count(1)
+        assert heard(model)[-1] == "thank you"
 
 
 def test_a_file_that_was_opened_from_the_disk_talks_with_a_test_key(
