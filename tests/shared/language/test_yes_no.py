@@ -75,6 +75,14 @@ NEITHER = (
     "it is right there",
     "delete it",
     "please",
+    "I'm okay.",
+    "I'm okay, thanks.",
+    "I am okay",
+    "it is okay",
+    "I can do that",
+    "I do it",
+    "can you do that",
+    "I'm sure",
     "",
 )
 
@@ -97,6 +105,13 @@ def test_a_word_for_no_is_a_no(language: str, said: str) -> None:
 @pytest.mark.parametrize("said", NEITHER)
 def test_a_condition_a_doubt_or_another_wish_is_neither(said: str) -> None:
     assert yes_no.read(said, "en", QUESTION) == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("de", "Ich mach das."), ("fr", "je vous d'accord"), ("es", "yo vale"), ("nl", "ik doe het")]
+)
+def test_a_sentence_of_somebodys_own_is_no_yes(language: str, said: str) -> None:
+    assert yes_no.read(said, language, QUESTION) == ""
 
 
 def test_what_was_asked_about_is_no_refusal_beside_a_yes() -> None:

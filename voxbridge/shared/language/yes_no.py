@@ -109,16 +109,15 @@ _MORE: Final = {
             "yes, yeah, yep, yup, yea, aye, sure, okay, ok, alright, all right, go ahead, go on, go for it, "
             "do it, do that, please do, of course, approved, confirmed, correct, absolutely, certainly, "
             "definitely, exactly, that is right, that's right, that's fine, that is fine, fine with me, sure "
-            "thing, sounds good, no problem"
+            "thing, sounds good, no problem, you can, you may, i agree, i confirm, i approve"
         ),
         (
             "no, nope, nah, not, don't, dont, do not, never, stop, cancel, abort, refuse, rather not, leave "
             "it, forget it, hold on, no way, won't"
         ),
         (
-            "please, thanks, thank you, now, then, just, oh, well, uh, um, hm, so, and, i, you, can, may, "
-            "that, it, this, is, i'm, am, good, great, fine, for me, with it, ahead, like, do, the, one, "
-            "agree, confirm, approve, a, my"
+            "please, thanks, thank you, now, then, just, oh, well, uh, um, hm, so, and, that, it, this, good, "
+            "great, for me, with it, ahead, the"
         ),
         ("don't know, do not know, not sure, don't understand, do not understand, why not, no worries, don't care, what if not"),
     ),
@@ -129,10 +128,7 @@ _MORE: Final = {
             "ordnung, passt, kein problem"
         ),
         ("nein, nee, nö, nicht, stopp, stop, halt, abbrechen, abbruch, lass es, lass das, kein, keine, keinen, niemals, auf keinen fall"),
-        (
-            "bitte, danke, jetzt, dann, doch, mal, na, gut, sehr, das, es, so, und, ich, du, kannst, darfst, "
-            "aber gerne, ruhig, mach, tu, machen"
-        ),
+        ("bitte, danke, jetzt, dann, doch, mal, na, gut, sehr, das, es, so, und, aber gerne, ruhig"),
         "weiß nicht, weiss nicht, nicht sicher, verstehe nicht, warum nicht, keine ahnung",
     ),
     "fr": More(
@@ -141,10 +137,7 @@ _MORE: Final = {
             "certainement, exactement, volontiers, avec plaisir, pas de problème"
         ),
         "non, ne, pas, jamais, arrête, arrêtez, annule, annulez, stop, laisse tomber, surtout pas",
-        (
-            "s'il te plaît, s'il vous plaît, merci, maintenant, alors, bon, très bien, le, la, les, ça, et, "
-            "je, tu, vous, c'est, peux, pouvez"
-        ),
+        "s'il te plaît, s'il vous plaît, merci, maintenant, alors, bon, très bien, le, la, les, ça, et",
         "ne sais pas, sais pas, pas sûr, pas sûre, ne comprends pas, pourquoi pas",
     ),
     "es": More(
@@ -153,7 +146,7 @@ _MORE: Final = {
             "correcto, desde luego, sin problema, no hay problema"
         ),
         "no, nunca, para, cancela, cancélalo, cancelar, déjalo, detente, alto, mejor no",
-        "por favor, gracias, ahora, pues, bueno, bien, muy, eso, lo, la, el, y, puedes, entonces, que",
+        "por favor, gracias, ahora, pues, bueno, bien, muy, eso, lo, la, el, y, entonces",
         "no sé, no lo sé, no entiendo, no estoy seguro, no estoy segura, por qué no",
     ),
     "it": More(
@@ -162,7 +155,7 @@ _MORE: Final = {
             "volentieri, senza problemi, nessun problema"
         ),
         "no, non, mai, fermati, annulla, basta, lascia stare, meglio di no",
-        "per favore, grazie, ora, adesso, allora, bene, lo, la, il, e, pure, puoi, prego",
+        "per favore, grazie, ora, adesso, allora, bene, lo, la, il, e, pure, prego",
         "non so, non lo so, non capisco, non sono sicuro, non sono sicura, perché no",
     ),
     "pt": More(
@@ -171,7 +164,7 @@ _MORE: Final = {
             "certeza, exato, certo, pode, sem problema"
         ),
         "não, nunca, pare, para, cancela, cancele, deixa, melhor não",
-        "por favor, obrigado, obrigada, agora, então, bem, isso, o, a, e, você, tu, lá",
+        "por favor, obrigado, obrigada, agora, então, bem, isso, o, a, e",
         "não sei, não entendo, não tenho certeza, por que não, porque não",
     ),
     "nl": More(
@@ -180,19 +173,19 @@ _MORE: Final = {
             "akkoord, ga je gang, klopt, geen probleem"
         ),
         "nee, niet, nooit, stop, annuleer, annuleren, geen, laat maar, liever niet, toch niet",
-        ("alsjeblieft, alstublieft, dank je, dank u, bedankt, nu, dan, maar, het, dat, goed, hoor, en, je, mag"),
+        ("alsjeblieft, alstublieft, dank je, dank u, bedankt, nu, dan, maar, het, dat, goed, hoor, en"),
         "weet niet, weet het niet, niet zeker, begrijp niet, waarom niet, geen idee",
     ),
     "pl": More(
         ("tak, jasne, pewnie, dobrze, okej, ok, zgoda, zrób to, oczywiście, potwierdzam, proszę bardzo, zgadza się, nie ma problemu"),
         "nie, nigdy, stop, anuluj, przestań, zostaw",
-        "proszę, dziękuję, dzięki, teraz, to, no, więc, i, możesz",
+        "proszę, dziękuję, dzięki, teraz, to, no, więc, i",
         "nie wiem, nie rozumiem, nie jestem pewien, nie jestem pewna, czemu nie, dlaczego nie",
     ),
     "sv": More(
         "ja, japp, visst, okej, ok, gärna, gör det, självklart, absolut, kör, stämmer, inga problem",
         "nej, nä, inte, aldrig, stopp, stoppa, avbryt, låt bli, ingen, inget",
-        "tack, snälla, nu, då, det, den, bra, och, du, kan",
+        "tack, snälla, nu, då, det, den, bra, och",
         "vet inte, inte säker, förstår inte, varför inte",
     ),
     "ru": More(
@@ -201,7 +194,7 @@ _MORE: Final = {
             "согласен, согласна, верно, без проблем"
         ),
         "нет, не, никогда, стоп, стой, отмена, отмени, отменить, нельзя, не надо",
-        "пожалуйста, спасибо, сейчас, тогда, ну, это, его, и, можно, можешь",
+        "пожалуйста, спасибо, сейчас, тогда, ну, это, его, и",
         "не знаю, не понимаю, не уверен, не уверена, почему нет, почему бы и нет",
     ),
     "tr": More(
@@ -251,7 +244,7 @@ def read(text: str, language: str, question: str) -> Answer:
     said = _words(text)
     if any(_find(said, phrase) for phrase in neither):
         return ""
-    asked = frozenset(_words(question))
+    asked = frozenset(_words(question)) - _PERSONS
     left, approves = _without(said, sorted(yes, key=len, reverse=True))
     denies = [phrase for phrase in no if _find(left, phrase)]
     if approves:  # "Yes, stop it." is a yes where it was asked whether to stop
@@ -266,6 +259,10 @@ _ALWAYS: Final = frozenset(
     "no not don't never nein nicht kein ne pas non não nunca nee niet nie inte не нет нельзя hayır değil नहीं मत 不 不要".split()  # noqa: SIM905
 )
 """Words for no that are one also where the question has them."""
+
+
+_PERSONS: Final = frozenset(("i", "we", "you", "he", "she", "they", "shall", "should", "may", "can"))
+"""Words of questions that make a sentence of somebody's own of an answer: "I do that" is no yes, and "I'm okay" often a no."""
 
 
 def _code(language: str) -> str:
