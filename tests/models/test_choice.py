@@ -375,6 +375,14 @@ async def test_an_answer_in_the_background_waits_for_the_whole_prompt() -> None:
     assert readings.waiting == 0
 
 
+def test_words_do_not_wait_for_tools_to_be_read() -> None:
+    plan = _plan(_request("thank you so much"))
+    assert (plan.tools, plan.short is not None) == (True, True)
+    assert plan.short is not None
+    assert "set_timer" not in plan.short.family
+    assert plan.short.text.endswith("thank you so much<|im_end|>\n<|im_start|>assistant\n")
+
+
 def test_after_a_result_the_short_prompt_begins_as_the_one_of_the_call_did() -> None:
     request = _request("set a timer for ten minutes and call it tea")
     called = {"id": "c", "type": "function", "function": {"name": "set_timer", "arguments": "{}"}}

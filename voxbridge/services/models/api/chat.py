@@ -58,7 +58,7 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     choice, gbnf = request.choice(), ""
     favour: tuple[tuple[str, float], ...] = ()
     among: Sequence[chatml.Tool] = tools
-    few: Sequence[chatml.Tool] = ()
+    few: Sequence[chatml.Tool] = tools
     more = False
     if router is not None:
         messages = [_as_written(message) for message in messages]
@@ -84,7 +84,7 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
             favour=favour,
         ),
         tools=bool(tools),
-        short=chatml.render(messages, few, form) if 0 < len(few) < len(tools) else None,
+        short=chatml.render(messages, few, form) if len(few) < len(tools) else None,
         begun="" if only else begun,
         only=only,
         more=more,
@@ -124,6 +124,8 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
         said = parts[made]
         decision = router.decide(said)
     few = [tool for tool in tools if tool.name in called or tool.name in decision.shortlist]
+    if decision.mode == "words" and not called:
+        few = []  # words need to know of no tool, and a machine that reads ten tokens a second answers in a few seconds then
     if decision.mode == "words" or (answers and not another):
         return _Chosen(chatml.Choice("none"), [], 0.0, few, more=False, messages=messages)
     likely = [taken.function] if taken else decision.among if decision.mode == "call" else decision.shortlist
