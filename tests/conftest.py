@@ -11,11 +11,13 @@ import nats
 import pytest
 import redis
 
-from tests import replayed
+from tests import replayed, tls
 from tests.cluster import Cluster
 from tests.ports import free_port
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
+
+tls.share()
 
 
 @pytest.fixture(scope="session")

@@ -44,24 +44,28 @@ def application(gateway: Context) -> FastAPI:
         openapi_url="/openapi.json",
         redirect_slashes=False,
     )
-    app.include_router(session_routes.router(gateway))
-    app.include_router(operations.installed(gateway))
-    app.include_router(operations.operations(gateway))
-    app.include_router(functions.router(gateway))
-    app.include_router(macros.router(gateway))
-    app.include_router(runs.router(gateway))
-    app.include_router(config.router(gateway))
-    app.include_router(agents.router(gateway))
-    app.include_router(tokens.router(gateway))
-    app.include_router(owners.router(gateway))
-    app.include_router(owners.approvals(gateway))
-    app.include_router(secrets.router(gateway))
-    app.include_router(handshakes.router(gateway))
-    app.include_router(chat.router(gateway))
-    app.include_router(awareness.router(gateway))
-    app.include_router(device.router(gateway))
-    app.include_router(tours.router(gateway))
-    app.include_router(terminals.router(gateway))
+    routers = (
+        session_routes.router(gateway),
+        operations.installed(gateway),
+        operations.operations(gateway),
+        functions.router(gateway),
+        macros.router(gateway),
+        runs.router(gateway),
+        config.router(gateway),
+        agents.router(gateway),
+        tokens.router(gateway),
+        owners.router(gateway),
+        owners.approvals(gateway),
+        secrets.router(gateway),
+        handshakes.router(gateway),
+        chat.router(gateway),
+        awareness.router(gateway),
+        device.router(gateway),
+        tours.router(gateway),
+        terminals.router(gateway),
+    )
+    for router in routers:
+        app.router.routes += router.routes  # including a router would build each of its routes once more
     pages.mount(app)
     app.add_exception_handler(VoxbridgeError, errors.on_voxbridge)
     app.add_exception_handler(RequestValidationError, errors.on_validation)

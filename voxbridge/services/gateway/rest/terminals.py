@@ -7,6 +7,7 @@ Owns the routes: each asks the terminals service one question, and answers what 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -176,7 +177,7 @@ def _whole(part: Any) -> Any:
 
 def _body(kind: Any, *given: str) -> dict[str, Any]:
     """Return the description of a body: the fields of a question without those that the gateway fills in."""
-    schema = _schema(kind)
+    schema = dict(_schema(kind))
     left = _GIVEN | set(given)
     schema["properties"] = {name: one for name, one in schema["properties"].items() if name not in left}
     schema["required"] = [name for name in schema.get("required", ()) if name not in left]
@@ -187,6 +188,7 @@ def _answers(kind: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": "Done", "content": {"application/json": {"schema": _schema(kind)}}}}
 
 
+@cache
 def _schema(kind: Any) -> dict[str, Any]:
     """Return the schema of a struct with every reference written out: the structs of terminals refer to nothing that refers back."""
     whole = msgspec.json.schema(kind)
