@@ -165,6 +165,18 @@ async def work(file: str, ctx: Context) -> dict[str, Any]:
     return {"pages": 3, "announce": "Your report is ready."}
 
 
+@function(kind="async")
+async def chatter(size: int, ctx: Context) -> dict[str, Any]:
+    """Tell something on the way.
+
+    Args:
+        size: Characters of it.
+    """
+    await ctx.progress(0.25, "a quarter")
+    await ctx.tell("x" * size)
+    return {}
+
+
 @function(kind="async", idempotent=True)
 async def remind(ms: int) -> Alarm:
     """Speak up after some milliseconds.

@@ -20,6 +20,7 @@ from tests.tools.conftest import Caller, Executors
 from voxbridge.services.tools import service as tools_service
 from voxbridge.services.tools.core.results import RESULT_LIMIT
 from voxbridge.services.tools.session import intake, sessions
+from voxbridge.services.tools.session.contexts import TELL_LIMIT
 from voxbridge.services.tools.session.session import refold
 from voxbridge.shared import events
 from voxbridge.shared.bus.connection import connect_nats
@@ -270,6 +271,18 @@ async def test_a_task_says_how_far_it_is_and_ends_with_what_to_say(executors: Ex
     assert answered.result == {"task_id": "task-c1", "status": "started", "spoken": "Started work."}
     assert (progressed.done, progressed.message) == (0.5, "half way")
     assert completed.announce == "Your report is ready."
+
+
+@pytest.mark.parametrize(("size", "told"), [(TELL_LIMIT, TELL_LIMIT), (TELL_LIMIT + 1, TELL_LIMIT)])
+async def test_a_task_tells_something_on_the_way_and_is_as_far_as_it_was(
+    executors: Executors, caller: Caller, size: int, told: int
+) -> None:
+    async with executors.running():
+        await caller.call("chatter", size=size)
+        await caller.next(TaskCompleted)
+    first, second = caller.told(TaskProgressed)
+    assert first == TaskProgressed(task_id="task-c1", function="chatter", done=0.25, message="a quarter")
+    assert second == TaskProgressed(task_id="task-c1", function="chatter", done=0.25, message="x" * told, tell=True)
 
 
 async def test_the_end_of_a_session_ends_its_timers(executors: Executors, caller: Caller, connection: Client) -> None:

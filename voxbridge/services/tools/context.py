@@ -87,6 +87,9 @@ class Context:
     progress: Callable[[float, str], Awaitable[None]]
     """Report the progress of an async function, from 0 to 1, with a few words; raises as `emit` does."""
 
+    tell: Callable[[str], Awaitable[None]]
+    """Have the agent tell the user a sentence when nobody speaks, while an async function goes on; raises as `emit` does."""
+
     in_child: InChild
     """Run a worker in a process that is killed at its timeout."""
 

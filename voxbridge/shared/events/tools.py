@@ -86,12 +86,13 @@ class TaskStarted(Event, frozen=True, kw_only=True):
 
 @event("task.progressed", writer="tools", visible=True)
 class TaskProgressed(Event, frozen=True, kw_only=True):
-    """Progress of a task; `done` is from 0 to 1."""
+    """Progress of a task; `done` is from 0 to 1. With `tell` the agent tells the message to the user while the task goes on."""
 
     task_id: str
     function: str
     done: float
     message: str = ""
+    tell: bool = False
 
 
 @event("task.completed", writer="tools", visible=True)

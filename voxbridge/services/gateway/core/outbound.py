@@ -279,7 +279,8 @@ def _task_completed(event: events.tools.TaskCompleted, reader: Reader) -> Messag
 def _task_progressed(event: events.tools.TaskProgressed, reader: Reader) -> Message | None:
     if not reader.v1:
         return None
-    return {"type": "task_progress", "task_id": event.task_id, "function": event.function, "done": event.done, "message": event.message}
+    shown = {"task_id": event.task_id, "function": event.function, "done": event.done, "message": event.message}
+    return {"type": "task_progress", **shown, **({"tell": True} if event.tell else {})}
 
 
 @_makes(events.tools.ApprovalRequested)

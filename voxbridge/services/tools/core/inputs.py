@@ -140,11 +140,11 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True, tag="raised"):
 
 
 class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progressed"):
-    """A running task reports its progress, from 0 to 1."""
+    """A running task reports its progress, from 0 to 1; without `done`, it has something to tell and is where it was."""
 
     call_id: str
     attempt: int
-    done: float
+    done: float | None
     message: str
 
 

@@ -224,9 +224,11 @@ def _told(state: State, input: Returned | Scheduled | Proposed | Raised | Progre
     if isinstance(input, Progressed):
         if not call.started:
             return state, []
-        done = min(max(input.done, 0.0), 1.0)
+        tell = input.done is None
+        done = call.progress[0] if input.done is None else min(max(input.done, 0.0), 1.0)
         state = calls.put(state, replace(call, progress=(done, input.message)))
-        return state, [Append(TaskProgressed(task_id=task_id(call.id), function=call.target.name, done=done, message=input.message))]
+        event = TaskProgressed(task_id=task_id(call.id), function=call.target.name, done=done, message=input.message, tell=tell)
+        return state, [Append(event)]
     if isinstance(input, Scheduled):
         if call.rules.mode != "alarm":
             return state, []

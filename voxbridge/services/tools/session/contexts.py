@@ -67,6 +67,9 @@ class Facilities:
     """Take back what a call did, or the last one."""
 
 
+TELL_LIMIT: Final = 500
+"""Characters that a task has the agent say at a time."""
+
 TOLD: Final = frozenset(("tour.started",))
 """Facts that clients are told of; the others are for the services alone."""
 
@@ -79,28 +82,39 @@ def fact(event: events.Event, key: str = "") -> Fact:
     return Fact(kind=kind.name, data=msgspec.to_builtins(event), key=key)
 
 
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """Reports of an attempt that runs, each refused once its call is over."""
+
+    session: Session
+    effect: StartEffect
+
+    async def say(self, input: Input) -> None:
+        await self.session.take(input)
+        call = self.session.state.open.get(self.effect.call_id)
+        if call is None or not isinstance(call.phase, Running) or call.phase.attempt != self.effect.attempt:
+            raise VoxbridgeError(Code.CANCELLED, f"The call of {self.effect.name} is over.", retryable=False)
+
+    async def emit(self, event: events.Event) -> None:
+        stated = fact(event)
+        await self.say(Stated(call_id=self.effect.call_id, attempt=self.effect.attempt, kind=stated.kind, data=stated.data))
+
+    async def progress(self, done: float | None, message: str) -> None:
+        await self.say(Progressed(call_id=self.effect.call_id, attempt=self.effect.attempt, done=done, message=message))
+
+    async def tell(self, message: str) -> None:
+        await self.progress(None, message[:TELL_LIMIT])
+
+
 def context_of(session: Session, effect: StartEffect, facilities: Facilities, *, now: int) -> Context:
     """Return the context of an attempt that begins at `now` (µs)."""
-    call_id, attempt = effect.call_id, effect.attempt
-
-    async def say(input: Input) -> None:
-        await session.take(input)
-        call = session.state.open.get(call_id)
-        if call is None or not isinstance(call.phase, Running) or call.phase.attempt != attempt:
-            raise VoxbridgeError(Code.CANCELLED, f"The call of {effect.name} is over.", retryable=False)
-
-    async def emit(event: events.Event) -> None:
-        stated = fact(event)
-        await say(Stated(call_id=call_id, attempt=attempt, kind=stated.kind, data=stated.data))
-
-    async def progress(done: float, message: str) -> None:
-        await say(Progressed(call_id=call_id, attempt=attempt, done=done, message=message))
+    call_id, attempt = effect.call_id, _Attempt(session, effect)
 
     async def cancel_task(task: str, sid: str = "") -> None:
         if sid and sid != session.sid:
             await facilities.unwanted(effect.account, sid, task)
         else:
-            await say(TaskRefused(call_id=call_id, attempt=attempt, task_id=task))
+            await attempt.say(TaskRefused(call_id=call_id, attempt=effect.attempt, task_id=task))
 
     async def tasks() -> OpenTasks:
         others = await facilities.tasks(effect.account, session.sid)
@@ -114,7 +128,7 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         allowed=effect.allowed,
         sid=session.sid,
         call_id=call_id,
-        attempt=attempt,
+        attempt=effect.attempt,
         now=now,
         time_zone=zones.chosen(effect.time_zone, facilities.time_zone),
         store=facilities.store,
@@ -122,8 +136,9 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         workspace=facilities.workspace,
         playbooks_dir=facilities.playbooks_dir,
         tours_dir=facilities.tours_dir,
-        emit=emit,
-        progress=progress,
+        emit=attempt.emit,
+        progress=attempt.progress,
+        tell=attempt.tell,
         in_child=facilities.in_child,
         fetcher=facilities.fetcher,
         knowledge=facilities.knowledge,

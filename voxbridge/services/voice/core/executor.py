@@ -24,6 +24,8 @@ def took(t: Transition, event: events.Event) -> None:
             _ended(t, call_id, name, error)
         case tools.ToolInterrupted(call_id=call_id, name=name):
             _ended(t, call_id, name, None)
+        case tools.TaskProgressed(message=message, tell=True):
+            turns.notice(t, message)
         case tools.TaskCompleted() | tools.TaskFailed() | tools.TaskInterrupted() | tools.TaskCancelled():
             task_ends.ended(t, event)
         case tools.RunWaiting(reason="ask" | "error" | "step", question=question):
