@@ -66,6 +66,7 @@ arrival: Say what is to be seen.
 voice: Puck
 language: pt-BR
 tools: [current_time, calculate]
+starts: [calculate]
 handoffs: [b]
 model: gemini:gemini-2.5-flash-native-audio-latest
 output: audio
@@ -84,6 +85,7 @@ record: off
         voice="Puck",
         language="pt-BR",
         tools=("current_time", "calculate"),
+        starts=("calculate",),
         handoffs=("b",),
         realtime=ModelName("gemini", "gemini-2.5-flash-native-audio-latest"),
         output="audio",
@@ -210,6 +212,7 @@ SPEECH = "local, openai or the name of an endpoint, with :MODEL where you want a
             "tools:\n  - a\n  - b-c\n",
             "3: `tools[1]` must be the name of a function: lower-case letters, digits and underscores, at most 64; it is 'b-c'.",
         ),
+        ("tools: [a]\nstarts:\n  - b\n", "3: `starts[0]` names b, which is not among its `tools`. Add it there."),
         ("tools:\n  - a\n  - a\n", "3: `tools[1]` is a, which is in the list already."),
         (
             "tools:\n  -\n",
@@ -305,6 +308,9 @@ def test_lists_have_limits(tmp_path: Path) -> None:
         return f"tools: [{', '.join(f't{index}' for index in range(number))}]\n"
 
     assert len(agent_of(tmp_path, tools(reading.TOOLS_LIMIT)).tools or ()) == reading.TOOLS_LIMIT
+    starts = "starts: [a, b, c, d"
+    assert len(agent_of(tmp_path, f"{starts}]\n").starts) == reading.STARTS_LIMIT
+    assert problem_of(tmp_path, f"{starts}, e]\n") == "x.yaml:1: `starts` has 5 elements; at most 4 are taken."
     assert problem_of(tmp_path, tools(reading.TOOLS_LIMIT + 1)) == "x.yaml:1: `tools` has 65 elements; at most 64 are taken."
 
 

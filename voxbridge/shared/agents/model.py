@@ -54,6 +54,9 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[str, ...] | None = None
     """Names of the functions that it may call; None stands for all that the catalogue lists for models."""
 
+    starts: tuple[str, ...] = ()
+    """Names of functions that are called, without arguments, when it takes the conversation: tasks that go on beside it."""
+
     handoffs: tuple[str, ...] = ()
     """Agents it may hand over to, by name."""
 

@@ -21,6 +21,7 @@ AGENTS_LIMIT: Final = 64
 PIPELINES_LIMIT: Final = 64
 STAGES_LIMIT: Final = 32
 TOOLS_LIMIT: Final = 64
+STARTS_LIMIT: Final = 4
 GRAPHS_LIMIT: Final = 10
 PROBLEMS_LIMIT: Final = 100
 PROMPT_LIMIT: Final = 16_384
@@ -29,7 +30,7 @@ TEXT_LIMITS: Final = {"role": 200, "description": 500, "scope": 500, "greeting":
 
 _ROLES: Final = ("model", "stt", "llm", "tts")
 _FLAGS: Final = ("manual_activity", "search", "filler", "record", "expert")
-_OTHERS: Final = ("prompt", "language", "tools", "handoffs", "output", "knowledge")
+_OTHERS: Final = ("prompt", "language", "tools", "starts", "handoffs", "output", "knowledge")
 AGENT_FIELDS: Final = ("name", *TEXT_LIMITS, *_ROLES, *_OTHERS, *_FLAGS)
 PIPELINE_FIELDS: Final = ("name", "description", "hand_back", "stages")
 STAGE_FIELDS: Final = ("phase", "agent", "next")
@@ -115,6 +116,10 @@ class _Reading:
         if file.name in handoffs:
             file.wrong(handoffs[file.name], "names the agent itself.")
         tools = tuple(file.names(fields, "tools", TOOLS_LIMIT, "functions", _FUNCTION))
+        starts = file.names(fields, "starts", STARTS_LIMIT, "functions", _FUNCTION)
+        for name in starts:
+            if "tools" in given and name not in tools:
+                file.wrong(starts[name], f"names {name}, which is not among its `tools`. Add it there.")
         graphs = tuple(file.names(fields, "knowledge", GRAPHS_LIMIT, "knowledge graphs", _GRAPH))
         expert = file.flag(fields, "expert") or False
         if graphs and not expert:
@@ -137,6 +142,7 @@ class _Reading:
             voice=texts["voice"],
             language=file.text(fields, "language", form=_LANGUAGE),
             tools=tools if "tools" in given else None,
+            starts=tuple(starts),
             handoffs=tuple(handoffs),
             realtime=models["model"],
             stt=models["stt"] or ModelName(),

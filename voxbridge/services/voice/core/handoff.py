@@ -135,6 +135,7 @@ def completed(t: Transition, history: Literal["handle", "seed", "summary", "log"
             history=history,
         )
     )
+    open_calls.start(t)
 
 
 def _stamps(reply: Reply | None, realtime: RealtimeState | None, turn: int) -> Stamps:

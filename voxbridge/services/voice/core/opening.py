@@ -11,7 +11,7 @@ from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.state import Settings, State
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import screen, turns
+from voxbridge.services.voice.core.turns import open_calls, screen, turns
 from voxbridge.shared.agents.model import Agent
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events import voice as ev
@@ -66,6 +66,8 @@ def open_session(t: Transition, input: inputs.Opened) -> None:
         realtime_connection.begin(t, agents[0])
     if is_the_accounts(t.state):
         screen.know(t, input.screen)
+    if request.mode != "echo" and request.child is None:
+        open_calls.start(t)
     if agents[0].greeting and request.mode != "echo" and request.child is None:
         turns.notice(t, agents[0].greeting, greeting=True)
 

@@ -133,6 +133,9 @@ class Pending(msgspec.Struct, kw_only=True):
     dropped: tuple[str, ...] = ()
     """Ids of cancelled calls whose result may still come; the newest 64."""
 
+    started: tuple[str, ...] = ()
+    """Functions that were called because an agent starts with them (`Agent.starts`): each once in a session."""
+
     texts: tuple[str, ...] = ()
     """Ids of the newest typed texts, to recognise one that is sent again."""
 

@@ -58,6 +58,15 @@ def open_call(
     return call_id, function, timeout_ms
 
 
+def start(t: Transition) -> None:
+    """Call the functions that the agent starts with, as far as it may and this session has not; nobody waits for their answers."""
+    names = {function.name for function in t.team.functions if function.kind == "async"}
+    for name in t.team.agent.starts:
+        if name in names and name not in t.pending.started:
+            t.pending.started = (*t.pending.started, name)
+            open_call(t, name, {}, turn=0)
+
+
 def _allowed(t: Transition) -> tuple[str, ...] | None:
     """Return the names of the functions that the agent may call; None stands for all, which an agent with `RUN_TOOL` reaches.
 

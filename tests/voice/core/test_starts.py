@@ -1,0 +1,85 @@
+"""Functions that an agent starts with: called once in a session, beside it, when the agent takes the conversation."""
+
+from __future__ import annotations
+
+from tests.voice.conversation import FUNCTIONS, Conversation
+from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.model import Agent, AgentTeam
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+
+WATCH = Function(
+    name="watch_terminals", description="Watch.", parameters={"type": "object"}, kind="async", effect="read", timeout_s=60, listed=False
+)
+OFFICER = Agent(name="officer", tools=("watch_terminals", "current_time"), starts=("watch_terminals",), greeting="On the bridge.")
+CLERK = Agent(name="clerk", tools=("current_time",), handoffs=("officer",))
+
+
+def session(*agents: Agent, child: gateway.Child | None = None) -> Conversation:
+    return Conversation(team=AgentTeam(agents=agents), installed=(*FUNCTIONS, WATCH), functions=(), child=child)
+
+
+def heard(call: Conversation) -> None:
+    """Have the client play all that the agent says."""
+    for _ in range(20):
+        if call.state.speech.reply is None:
+            return
+        call.synthesize()
+        call.play(9_000, "finished")
+    raise AssertionError("the reply does not end")
+
+
+def called(call: Conversation) -> list[str]:
+    return [one.name for one in call.events(ev.ToolCalled)]
+
+
+def test_it_is_called_when_the_session_begins_and_nobody_waits_for_its_answer() -> None:
+    call = session(OFFICER)
+    (watch,) = call.events(ev.ToolCalled)
+    assert (watch.name, watch.arguments, watch.turn) == ("watch_terminals", {}, 0)
+    assert watch.allowed == ("current_time", "watch_terminals")
+    answer = {"task_id": f"task-{watch.call_id}", "status": "started", "spoken": "Started watch terminals."}
+    call.log(tools.ToolCompleted(call_id=watch.call_id, name="watch_terminals", result=answer, ms=1, goes_on="task"))
+    call.speak("Hello?")
+    call.write("Hi there.")
+    heard(call)
+    said = [one.text for one in call.events(ev.AgentSaid)]
+    assert said[-1] == "Hi there."
+    assert "Started watch terminals." not in said
+    assert called(call) == ["watch_terminals"]
+
+
+def test_it_is_called_when_the_agent_is_handed_the_conversation_and_not_again() -> None:
+    call = session(CLERK, OFFICER)
+    assert called(call) == []
+    for target in ("officer", "clerk", "officer"):
+        call.log(gateway.HandoffRequested(target=target))
+        call.write("Here.")
+        heard(call)
+    assert [one.target for one in call.events(ev.HandoffCompleted)] == ["officer", "clerk", "officer"]
+    assert called(call) == ["watch_terminals"]
+
+
+def test_one_that_the_agent_may_not_call_or_that_is_no_task_is_not_called() -> None:
+    for agent in (
+        Agent(name="officer", tools=("current_time",), starts=("watch_terminals",)),
+        Agent(name="officer", tools=("current_time",), starts=("current_time", "no_such")),
+    ):
+        assert called(session(agent)) == []
+
+
+def test_a_child_session_starts_nothing() -> None:
+    child = gateway.Child(parent="f" * 32, call_id="c", kind="run", seconds=60, tokens=1_000)
+    assert called(session(OFFICER, child=child)) == []
+
+
+def test_what_a_task_tells_on_the_way_is_said_when_nobody_speaks() -> None:
+    call = session(OFFICER)
+    heard(call)
+    call.speak("What time is it?")
+    asks = "Claude asks for permission: create hello.txt."
+    call.log(tools.TaskProgressed(task_id="task-1", function="watch_terminals", done=0.0, message=asks, tell=True))
+    call.log(tools.TaskProgressed(task_id="task-1", function="watch_terminals", done=0.5, message="half way"))
+    call.write("It is noon.")
+    heard(call)
+    assert [one.text for one in call.events(ev.AgentSaid)] == ["On the bridge.", "It is noon.", asks]
