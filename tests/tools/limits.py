@@ -184,6 +184,12 @@ PROOFS: dict[Limit, Refused | Kept | Elsewhere] = {
     ("packs.playbooks.library", "FILE_LIMIT"): Elsewhere("tools/packs/test_playbooks.py", "test_what_is_no_playbook_hides_none"),
     ("packs.projects.functions", "DESCRIPTION_LIMIT"): argument("create_project", "description", name="x"),
     ("packs.terminals.functions", "SPOKEN_CHARACTERS"): Kept(take=lambda size: len(terminals.end_of("x" * size))),
+    ("session.contexts", "TELL_LIMIT"): Elsewhere(
+        "tools/test_service.py", "test_a_task_tells_something_on_the_way_and_is_as_far_as_it_was"
+    ),
+    ("packs.terminals.functions", "WATCH_LIMIT_S"): Refused(
+        take=lambda size: tools()["watch_terminals"].check({"seconds": size}), field="seconds"
+    ),
     ("packs.terminals.functions", "WAIT_LIMIT_S"): Refused(
         take=lambda size: tools()["wait_for_terminal"].check({"seconds": size}), field="seconds"
     ),

@@ -63,6 +63,23 @@ TERMINALS: Final[dict[str, Entry]] = {
         varies=VARIES,
         hostile=(({"terminal": "nobody at all"}, MISSING),),
     ),
+    "watch_terminals": Entry(
+        arguments={"seconds": 1},
+        wanted={"seconds": 1, "spoken": "I no longer watch the terminals."},
+        hostile=(({"seconds": 0}, WRONG),),
+    ),
+    "forward_output": Entry(
+        before=(begun("mine"), Before(name="start_terminal", arguments={"program": "python", "name": f"{NAME} source"})),
+        arguments={"source": f"{NAME} source", "terminal": NAME, "lines": 1, "when": "done"},
+        wanted={
+            "program": "mine",
+            "name": "forward_output @@",
+            "lines": 1,
+            "spoken": "forward_output @@ has 1 line from forward_output @@ source.",
+        },
+        varies=(*VARIES, "proof", "source", "dropped", "removed"),
+        hostile=(({"source": "nobody at all"}, MISSING), ({"lines": 0}, WRONG), ({"when": "later"}, WRONG)),
+    ),
     "close_terminal": Entry(
         before=(begun("sh"),),
         arguments={"terminal": NAME},

@@ -49,6 +49,7 @@ class Fleet:
         self._terminals: dict[str, Terminal] = {}
         self._cards: dict[str, Card] = {}
         self._active = ""
+        self._news = asyncio.Event()
         self._orders = 0
         self._boot = ""
         self._closing: set[str] = set()
@@ -137,6 +138,8 @@ class Fleet:
         """Answer a question. Raises what it is refused for."""
         if isinstance(question, asked.ListTerminals):
             return self.cards()
+        if isinstance(question, asked.Watch):
+            return await self._watched(question)
         if isinstance(question, asked.ListDefinitions):
             return asked.Offers(offers=self._definitions.offers())
         if isinstance(question, asked.Define):
@@ -150,6 +153,13 @@ class Fleet:
         if isinstance(question, asked.OfTerminal):
             return await self._of_terminal(question)
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"There is no question {question.verb}.")
+
+    async def _watched(self, question: asked.Watch) -> asked.Cards:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(question.timeout_s):
+                while {one.id: one.state.since for one in self.cards().terminals} == question.known:
+                    await self._news.wait()
+        return self.cards()
 
     async def _of_terminal(self, question: asked.OfTerminal[Any]) -> msgspec.Struct:
         terminal = self._terminals.get(question.terminal)
@@ -255,7 +265,7 @@ class Fleet:
         (self._folder / f"{name}.terminal").unlink(missing_ok=True)
         if self._active == name:
             self._activate(next(iter(self._terminals), ""))
-        self._told(name, None)
+        self._tell(name, None)
         return card
 
     async def _end(self, terminal: Terminal) -> list[str]:
@@ -299,9 +309,14 @@ class Fleet:
         if self._cards.get(name) == card:
             return
         self._cards[name] = card
-        self._told(name, card)
+        self._tell(name, card)
         if name not in self._saving:
             self._saving[name] = asyncio.get_running_loop().call_later(0.2, self._save, name)
+
+    def _tell(self, name: str, card: Card | None) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+        self._told(name, card)
 
     def _save(self, name: str) -> None:
         self._saving.pop(name, None)

@@ -17,6 +17,7 @@ ANSWER_S: Final = 10.0
 WAIT_LIMIT_S: Final = 30.0
 TEXT_LIMIT: Final = 32_768
 LINES_LIMIT: Final = 1_000
+KNOWN_LIMIT: Final = 64
 VIEW_BYTES: Final = 4_096
 """Bytes of text that a view returns unless more is asked for; its end is kept."""
 
@@ -132,6 +133,17 @@ class ListTerminals(Question[Cards], frozen=True, kw_only=True):
 
     verb = "list"
     answer = Cards
+
+
+class Watch(Question[Cards], frozen=True, kw_only=True):
+    """Wait until a terminal is another one, or does something else, than what is known: times of the states (`State.since`) by terminal.
+    Returns all terminals, also when the time is over."""
+
+    verb = "watch"
+    answer = Cards
+    answer_s = WAIT_LIMIT_S + 5
+    known: Annotated[dict[str, int], Meta(max_length=KNOWN_LIMIT)]
+    timeout_s: Annotated[float, Meta(gt=0, le=WAIT_LIMIT_S)] = WAIT_LIMIT_S
 
 
 class ListDefinitions(Question[Offers], frozen=True, kw_only=True):
@@ -299,8 +311,8 @@ class Explain(OfTerminal[Explained], frozen=True, kw_only=True):
 
 
 QUESTIONS: Final[tuple[type[Question[Any]], ...]] = (
-    ListTerminals, ListDefinitions, Define, Undefine, Start, Restart, Rename, Resize, SendSignal, Close, Activate, See, Hold, Attach, Read,
-    Send, SendKey, Wait, Explain,
+    ListTerminals, Watch, ListDefinitions, Define, Undefine, Start, Restart, Rename, Resize, SendSignal, Close, Activate, See, Hold, Attach,
+    Read, Send, SendKey, Wait, Explain,
 )  # fmt: skip
 """Every question, in the order of this module."""
 

@@ -6,14 +6,16 @@ installation's own account reach them. A line for a shell is a command: a person
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import suppress
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Proposal
-from voxbridge.services.tools.packs.terminals import named
+from voxbridge.services.tools.packs.terminals import crew, named
 from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets.access_tokens import LOCAL
@@ -40,10 +42,17 @@ SPOKEN_CHARACTERS: Final = 220
 WAIT_LIMIT_S: Final = 1_800
 """Seconds that a wait lasts at most."""
 
-_PHASES: Final = {
-    "starting": "is starting", "idle": "is idle", "working": "is working", "done": "is done", "dead": "has ended", "unknown": "is unknown",
-}  # fmt: skip
-_ASKS: Final = {"permission": "asks for permission", "auth": "wants a password"}
+WATCH_LIMIT_S: Final = 12 * 3_600
+"""Seconds that terminals are watched at most."""
+
+WATCHED_S: Final = 15.0
+"""Seconds after which a watch asks again, so that it notices within these that the terminals service was restarted."""
+
+SETTLED_S: Final = 1.0
+"""Seconds that a state must last to be told."""
+
+AWAY_S: Final = 2.0
+"""Seconds after which a terminals service that did not answer is asked again."""
 
 Terminal = Annotated[str, Meta(max_length=64, examples=["build"])]
 Text = Annotated[str, Meta(min_length=1, max_length=4_000, examples=["write tests for the parser"])]
@@ -78,7 +87,7 @@ async def list_terminals(ctx: Context) -> dict[str, Any]:
     if not cards:
         return {"terminals": [], "count": 0, "spoken": "There is no terminal. Shall I start one?"}
     first = sorted(cards, key=lambda card: not card.needs_you)[:SPOKEN]
-    said = ", ".join(f"{card.name} {_doing(card)[:SPOKEN_WORDS]}" for card in first)
+    said = ", ".join(f"{card.name} {crew.doing(card)[:SPOKEN_WORDS]}" for card in first)
     more = f", and {len(cards) - SPOKEN} more" if len(cards) > SPOKEN else ""
     return {"terminals": shown, "count": len(cards), "spoken": f"{said}{more}."}
 
@@ -251,7 +260,7 @@ async def send_key(
     if card.state.phase == "blocked" and key not in REFUSALS:
         # Begun again only after a yes: this function is not idempotent, so a crash does not begin it again.
         if ctx.attempt == 1:
-            question = f"{card.name} {_doing(card)[:SPOKEN_WORDS_ASKED]}. Shall I press {key}? Please say yes or no."
+            question = f"{card.name} {crew.doing(card)[:SPOKEN_WORDS_ASKED]}. Shall I press {key}? Please say yes or no."
             given = {"key": key, "terminal": card.id, "times": times, "about": card.state.words}
             return Proposal(arguments=given, question=question)
         if about != card.state.words:
@@ -298,9 +307,98 @@ async def wait_for_terminal(
         waited = await ctx.terminals(asked.Wait(by=_by(ctx), terminal=card.id, until=condition, timeout_s=timeout_s))
         if waited.met or waited.state.phase in ("blocked", "dead") or time.monotonic() >= ends:
             break
-    card = named.find(await _cards(ctx), card.id)
-    said = f"{card.name} {_doing(card)}."
+    card = await ctx.terminals(asked.See(by=_by(ctx), terminal=card.id))  # it is told here, so a watch need not
+    said = f"{card.name} {crew.doing(card)}."
     return {**_shown(card), "met": waited.met, "announce": said, "spoken": said}
+
+
+@function(kind="async", effect="read", timeout_s=WATCH_LIMIT_S + 60, listed=False)
+async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WATCH_LIMIT_S)] = WATCH_LIMIT_S) -> dict[str, Any]:
+    """Watch all terminals, and say when a program asks something, is done with its work, or has ended.
+
+    Args:
+        seconds: Seconds to watch at most.
+
+    Examples:
+        watch the terminals
+        keep an eye on everybody
+        tell me when anybody needs me
+        watch my agents
+        speak up when somebody asks something
+        let me know when any of them is done
+        watch the crew
+        say so if a program needs me
+        keep me posted on the terminals
+        tell me whenever one of them finishes
+        look after the terminals
+        warn me when one ends
+    """
+    by, ends = _owned(ctx), time.monotonic() + seconds
+    known: dict[str, Card] = {}
+    while (left_s := ends - time.monotonic()) > 0:
+        try:
+            cards = await _cards(ctx)
+            if news := crew.report(known, cards):
+                await ctx.tell(news)
+            known = {card.id: card for card in cards}
+            since = {card.id: card.state.since for card in cards}
+            await ctx.terminals(asked.Watch(by=by, known=since, timeout_s=min(WATCHED_S, left_s)))
+            await asyncio.sleep(SETTLED_S)  # what somebody answers or looks at at once needs no words
+        except VoxbridgeError as error:
+            if error.code != Code.UNAVAILABLE:
+                raise
+            await asyncio.sleep(AWAY_S)
+    return {"seconds": seconds, "spoken": "I no longer watch the terminals."}
+
+
+@function(kind="async", timeout_s=WAIT_LIMIT_S + 120, listed=False)
+async def forward_output(
+    source: Annotated[str, Meta(min_length=1, max_length=64, examples=["claude"])],
+    ctx: Context,
+    terminal: Terminal = "",
+    text: Annotated[str, Meta(max_length=4_000)] = "",
+    when: Literal["now", "done"] = "now",
+    lines: Annotated[int, Meta(ge=1, le=500)] = 200,
+) -> dict[str, Any]:
+    """Give what one terminal shows to the coding agent in another: its answer, diff, error or output.
+
+    Args:
+        source: Name of the terminal it is taken from.
+        terminal: Name of the coding agent's terminal that gets it; none: the active one.
+        text: The user's words that stand before it.
+        when: At once, or when the source is done.
+        lines: Lines from the end.
+
+    Examples:
+        when claude finishes, paste its diff into codex
+        paste claude's answer into codex
+        give codex what the build terminal says
+        send the error from the build terminal to claude
+        forward the test output to claude
+        copy what codex wrote into claude
+        show claude the output of the tests
+        when the build is done, send its output to claude
+        hand codex's plan to claude
+        pass the last lines of the server on to codex
+        let claude see what codex answered
+        when codex is through, give its result to gemini
+    """
+    cards = await _cards(ctx)
+    giver, taker = named.find(cards, source), named.find(cards, terminal)
+    if taker.kind != "agent":
+        message = f"{taker.name} runs {taker.definition}, where each line would be a command. Output goes to coding agents alone."
+        raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="terminal")
+    if giver.id == taker.id:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{giver.name} cannot be given its own output. Name two terminals.", field="source")
+    if when == "done":
+        await _done(ctx, giver)
+    seen = await _output(ctx, giver, lines)
+    if not seen.text.strip():
+        raise VoxbridgeError(Code.NOT_FOUND, f"{giver.name} shows nothing that could be passed on.", field="source")
+    sent = await _sent(ctx, taker, f"{text.strip()}\n\n{seen.text}".strip())
+    count = len(seen.text.splitlines())
+    said = f"{taker.name} has {count} {'line' if count == 1 else 'lines'} from {giver.name}."
+    return {**sent, "text": text, "source": giver.id, "lines": count, "dropped": seen.dropped, "announce": said, "spoken": said}
 
 
 @function(effect="destructive", timeout_s=45, listed=False)
@@ -360,13 +458,27 @@ async def _sent(ctx: Context, card: Card, text: str) -> dict[str, Any]:
     return {**_shown(card), "text": text, "proof": sent.proof, "removed": sent.removed, "spoken": f"{card.name} has it."}
 
 
-def _doing(card: Card) -> str:
-    if card.state.phase == "blocked":
-        question = f": {card.state.words}" if card.state.words and card.state.reason != "auth" else ""
-        return f"{_ASKS.get(card.state.reason, 'asks something')}{question}"
-    if card.state.phase == "done" and card.state.reason == "error":
-        return "is done, with an error"
-    return _PHASES[card.state.phase]
+async def _done(ctx: Context, card: Card) -> None:
+    """Wait until a program is done. One that asks something meanwhile is waited for: a watch tells that it does."""
+    ends = time.monotonic() + WAIT_LIMIT_S
+    await asyncio.sleep(SETTLED_S)  # what it was told a moment ago may not have begun
+    while True:
+        waited = await ctx.terminals(asked.Wait(by=_by(ctx), terminal=card.id, until="idle", timeout_s=asked.WAIT_LIMIT_S))
+        if waited.met:
+            return
+        if waited.state.phase == "dead":
+            raise VoxbridgeError(Code.CONFLICT, f"{card.name} has ended before it was done.", field="source")
+        if time.monotonic() >= ends:
+            message = f"{card.name} was not done within {WAIT_LIMIT_S // 60} minutes."
+            raise VoxbridgeError(Code.TIMED_OUT, message, field="source", limit=WAIT_LIMIT_S)
+
+
+async def _output(ctx: Context, card: Card, lines: int) -> asked.Seen:
+    """Return what a shell's last command wrote, or else the last lines of a terminal."""
+    if card.kind == "shell":
+        with suppress(VoxbridgeError):  # its shell may mark no commands
+            return await ctx.terminals(asked.Read(by=_by(ctx), terminal=card.id, view="command", lines=lines))
+    return await ctx.terminals(asked.Read(by=_by(ctx), terminal=card.id, view="scrollback", lines=lines))
 
 
 def _shown(card: Card) -> dict[str, Any]:

@@ -1,0 +1,184 @@
+"""Programs that speak up, and output that goes from one terminal to another: pure, and with real programs that say what they do."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from nats.aio.client import Client
+
+from tests.eventually import eventually
+from tests.terminals.serving import Process, process
+from tests.tools.conftest import Caller, Executors
+from tests.tools.packs.asking import Asking, asking
+from voxbridge.services.tools.packs.terminals.crew import LONG_S, report
+from voxbridge.shared.errors import Code
+from voxbridge.shared.events.tools import TaskCompleted, TaskFailed, TaskProgressed
+from voxbridge.shared.terminals import client as terminals
+from voxbridge.shared.terminals import questions as asked
+from voxbridge.shared.terminals.model import LOCAL_HOST, Card, Definition, Kind, Phase, Reason, Source, State
+
+pytestmark = pytest.mark.timeout(120)
+
+AGENT = f"""
+import sys
+def says(report):
+    sys.stdout.write("\\x1b]7501;" + report + "\\x1b\\\\")
+    sys.stdout.flush()
+print("agent ready \x1b[?2004h", flush=True)
+says("state=idle")
+for line in sys.stdin:
+    while "\x1b[200~" in line and "\x1b[201~" not in line:
+        line += sys.stdin.readline()
+    words = line.replace("\x1b[200~", "").replace("\x1b[201~", "").strip()
+    says("state=working")
+    print("> " + words.upper(), flush=True)
+    if "ask" in words:
+        says("state=blocked:kind=permission:msg={base64.b64encode(b"create hello.txt").decode()}")
+        sys.stdin.readline()
+        says("state=working")
+    print("diff of", words.split()[0] if words else "nothing", flush=True)
+    says("state=done")
+"""
+
+
+def card(phase: Phase, *, since: int = 0, kind: Kind = "agent", source: Source = "program", words: str = "", reason: Reason = "") -> Card:
+    state = State(phase=phase, since=since * 1_000_000, source=source, words=words, reason=reason)
+    return Card(host="local", id="one", name="Claude", workspace="w", definition="claude", kind=kind, state=state, seen=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (card("working"), card("blocked", words="create a.txt", reason="permission"), "Claude asks for permission: create a.txt."),
+        (None, card("blocked", words="Delete?", reason="question"), "Claude asks something: Delete?."),
+        (card("blocked", words="a"), card("blocked", words="b"), "Claude asks something: b."),
+        (card("blocked", words="a"), card("blocked", words="a"), ""),
+        (card("working"), card("blocked", words="hunter2", reason="auth"), "Claude wants a password."),
+        (card("working"), card("done"), "Claude is done."),
+        (card("working"), card("done", reason="error"), "Claude is done, with an error."),
+        (card("working"), replace(card("done"), seen=True), ""),
+        (card("working"), card("idle", source="silence"), ""),
+        (card("idle"), card("done", since=1), "Claude is done."),
+        (card("done"), card("done", since=1), "Claude is done."),
+        (card("done"), card("done"), ""),
+        (None, card("done"), ""),
+        (card("working"), card("dead", source="exit"), "Claude has ended."),
+        (card("dead", source="exit"), card("dead", source="exit"), ""),
+        (card("working", kind="shell", source="shell"), card("done", since=LONG_S, kind="shell", source="shell"), "Claude is done."),
+        (card("working", kind="shell", source="shell"), card("done", since=LONG_S - 1, kind="shell", source="shell"), ""),
+        (card("dead", source="exit"), replace(card("blocked", words="Go on?"), run=2), "Claude asks something: Go on?."),
+    ],
+)
+def test_what_nobody_has_seen_is_told_and_a_guess_is_not(before: Card | None, now: Card, told: str) -> None:
+    assert report({} if before is None else {before.id: before}, (now,)) == told
+
+
+def test_of_many_the_first_are_told_and_the_others_counted() -> None:
+    cards = [replace(card("blocked", words="x"), id=str(number), name=f"No{number}") for number in range(5)]
+    told = report({}, cards)
+    assert told.endswith("And 2 more.")
+    assert "No2" in told
+    assert "No3" not in told
+
+
+@pytest.fixture
+def service(nats_url: str, redis_url: str) -> Any:
+    with process(nats_url, redis_url) as service:
+        yield service
+
+
+@pytest.fixture
+async def ask(service: Process, executors: Executors, caller: Caller, connection: Client, tmp_path: Path) -> AsyncIterator[Asking]:
+    program = tmp_path / "agent.py"
+    program.write_text(AGENT)
+    async with asking(executors, caller, tmp_path / "work", "terminals") as ask:
+
+        async def answers() -> bool:
+            return isinstance(await ask.outcome("list_terminals", {}), dict)
+
+        await eventually(answers)
+        definition = Definition(id="mine", title="Mine", kind="agent", command=(sys.executable, str(program)))
+        await terminals.ask(connection, LOCAL_HOST, asked.Define(by="tester", definition=definition))
+        for name in ("Claude", "Codex"):
+            started = await ask.answer("start_terminal", program="mine", name=name)
+            wait = asked.Wait(by="tester", terminal=started["terminal"], until="idle", timeout_s=20)
+            assert (await terminals.ask(connection, LOCAL_HOST, wait)).met
+        yield ask
+
+
+async def told(caller: Caller, text: str) -> TaskProgressed:
+    """Wait until a task has something to tell that has this text."""
+
+    def found() -> TaskProgressed | None:
+        events = [one for one in caller.told(TaskProgressed) if isinstance(one, TaskProgressed) and one.tell and text in one.message]
+        return events[0] if events else None
+
+    await eventually(lambda: found() is not None)
+    event = found()
+    assert event is not None
+    return event
+
+
+async def test_a_program_that_asks_and_one_that_is_done_are_told_of_until_the_watch_is_cancelled(ask: Asking, caller: Caller) -> None:
+    watch = await ask.answer("watch_terminals")
+    assert watch["status"] == "started"
+    await ask.answer("send_to_terminal", terminal="claude", text="ask for a file")
+    asks = await told(caller, "Claude asks")
+    assert (asks.message, asks.function) == ("Claude asks for permission: create hello.txt.", "watch_terminals")
+    await ask.answer("send_to_terminal", terminal="codex", text="tests")
+    assert (await told(caller, "Codex")).message == "Codex is done."
+
+
+async def test_a_watch_goes_on_when_the_terminals_service_was_killed(ask: Asking, caller: Caller, service: Process) -> None:
+    await ask.answer("watch_terminals")
+    service.stop()
+    service.start()
+    await eventually(lambda: _sent(ask, "ask me"))
+    await told(caller, "Claude asks for permission")
+    service.stop()
+
+
+async def _sent(ask: Asking, text: str) -> bool:
+    return isinstance(await ask.outcome("send_to_terminal", {"terminal": "claude", "text": text}), dict)
+
+
+async def test_output_goes_from_one_program_to_another_once_the_first_is_done(ask: Asking, caller: Caller, connection: Client) -> None:
+    await ask.answer("send_to_terminal", terminal="claude", text="ask for a file")
+    forwards = await ask.answer("forward_output", source="claude", terminal="codex", text="write tests for it:", when="done")
+    assert forwards["status"] == "started"
+    codex = (await ask.answer("read_terminal", terminal="codex"))["text"]
+    assert "WRITE TESTS" not in codex, "the first has a question open"
+    found = next(one for one in (await ask.answer("list_terminals"))["terminals"] if one["name"] == "Claude")
+    await terminals.ask(connection, LOCAL_HOST, asked.SendKey(by="tester", terminal=found["terminal"], key="enter"))
+    ended, _ = await caller.next((TaskCompleted, TaskFailed), forwards["task_id"].removeprefix("task-"))
+    assert isinstance(ended, TaskCompleted), ended
+    assert ended.announce.startswith("Codex has ")
+    assert "diff of ask" not in str(ended.result), "the text passes no model"
+
+    async def arrived() -> bool:
+        screen = (await ask.answer("read_terminal", terminal="codex", lines=200))["text"]
+        return "> WRITE TESTS FOR IT:" in screen and "DIFF OF ASK" in screen
+
+    await eventually(arrived)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "field"),
+    [
+        ({"source": "claude", "terminal": "shell"}, Code.PERMISSION_DENIED, "terminal"),
+        ({"source": "claude", "terminal": "claude"}, Code.INVALID_ARGUMENT, "source"),
+        ({"source": "zebra", "terminal": "codex"}, Code.NOT_FOUND, "terminal"),
+    ],
+)
+async def test_output_goes_to_coding_agents_alone(ask: Asking, caller: Caller, arguments: dict[str, Any], code: Code, field: str) -> None:
+    await ask.answer("start_terminal", program="bash", name="shell")
+    forwards = await ask.answer("forward_output", **arguments)
+    failed, _ = await caller.next((TaskCompleted, TaskFailed), forwards["task_id"].removeprefix("task-"))
+    assert isinstance(failed, TaskFailed)
+    assert (failed.error.code, failed.error.field) == (code, field)
