@@ -45,6 +45,36 @@ def test_what_is_denied_wants_words(router: Router) -> None:
     assert [said for said in denied if decided(router, said) != "words"] == []
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "stell keinen Timer", "stell bitte keinen Timer auf fünf Minuten", "kein Timer bitte", "macro löschen bitte nicht",
+        "bitte timer nicht canceln", "lösche das Makro gute Nacht nicht", "no pongas un temporizador", "no borres la macro buenas noches",
+        "ne mets pas de minuteur", "ne supprime jamais la macro", "non impostare un timer", "non cancellare la macro buonanotte",
+        "não apague a macro boa noite", "nie ustawiaj timera", "zet geen timer", "ställ ingen timer", "ikke sett en timer",
+        "не ставь таймер", "タイマーを設定しないで", "不要设置定时器", "타이머 설정하지 마", "टाइमर मत लगाओ",
+    ],
+)  # fmt: skip
+def test_what_is_denied_in_another_language_wants_words(router: Router, said: str) -> None:
+    assert decided(router, said) == "words"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("vergiss nicht den Timer auf fünf Minuten zu stellen", "wish"),
+        ("n'oublie pas de mettre un minuteur", "wish"),
+        ("stell einen Timer auf fünf Minuten", "wish"),
+        ("set a timer called Knie", "wish"),
+        ("no cookies please", "wish"),
+        ("convert 5 to non negative", "wish"),
+        ("run pip install in the terminal", "wish"),
+    ],
+)
+def test_other_words_of_other_languages_deny_nothing(said: str, expected: str) -> None:
+    assert mood(said) == expected
+
+
 @pytest.mark.parametrize("index", range(len(bench_moods.WISHES)))
 def test_the_wishes_themselves_are_wishes(index: int) -> None:
     wish = bench_moods.WISHES[index][0]

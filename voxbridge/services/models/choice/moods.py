@@ -1,8 +1,8 @@
 """The mood of a request: whether it is a wish that the user has now, one that they deny, or only told, quoted or asked about.
 
 The words of a function say nothing about that: "don't set a timer", "he said delete the macro" and "did you delete the macro" have all of
-them. The rules are about the beginnings of English clauses, as what people say to want a function is English; they only ever hold a call
-back.
+them. The rules are about the beginnings of English clauses, as what people say to want a function is English, and about words for no in
+other languages, whose sentences may share a word with a function ("kein Timer bitte"). They only ever hold a call back.
 """
 
 from __future__ import annotations
@@ -57,8 +57,25 @@ _ASKED: Final = re.compile(
 )
 
 
+_FOREIGN_NO: Final = re.compile(
+    r"\b(?:kein(?:e[mnrs]?)?|nicht|niemals|nie|pas|jamais|aucune?|nunca|jam[áa]s|tampoco|não|nem|niet|geen|nooit|inte|ingen|inget|aldrig"
+    r"|ikke|non(?= \w+(?:[aei]re|ta|ti|lo|la)\b)|не|нет|никогда|нельзя|değil|sakın|asla|hiçbir)\b"
+    r"|\bno\b(?=.*\b(?:un[ao]?s?|el|los|las|del|por favor|mi|tu|la macro|il|lo|gli|uno|per favore)\b)"
+    r"|(?:しないで|ないで|やめて|不要|别|別(?![のに々])|不用|하지 ?마|마세요|لا |ممنوع|मत|नहीं)",
+    re.IGNORECASE,
+)
+_FOREIGN_REMINDER: Final = re.compile(
+    r"\b(?:vergiss (?:bitte )?nicht|vergessen sie nicht|n'oubliez? pas|no (?:te )?olvides|non dimenticare|não (?:se )?esqueça|vergeet niet"
+    r"|glöm inte|nie zapomnij|не забудь)\b",
+    re.IGNORECASE,
+)
+"""Words by which "do not forget" is a wish."""
+
+
 def mood(said: str) -> Mood:
     """Return the mood of a request: that of its first clause that says more than a filler; a denial with a wish behind it is only told."""
+    if _FOREIGN_NO.search(said) and not _FOREIGN_REMINDER.search(said):
+        return "denied"
     clauses = [clause for part in _CLAUSES.split(" ".join(said.split())) if (clause := _without_filler(part))]
     moods = [_of(clause) for clause in clauses]
     if not moods or moods[0] == "wish":
