@@ -18,7 +18,6 @@ from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from nats.errors import Error as NatsError
-from nats.js.api import Header
 from nats.js.errors import APIError, NotFoundError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
@@ -33,6 +32,7 @@ from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
 from voxbridge.shared.events import gateway, operator, tools, voice
+from voxbridge.shared.log.once import publish_once
 from voxbridge.shared.log.reader import Log, decode, is_imported, position
 from voxbridge.shared.store.connection import connect_redis
 from voxbridge.shared.store.store import Store
@@ -293,7 +293,7 @@ async def _say(log: Log, sid: str, event: operator.SessionErased, now: int) -> N
     event_id = f"{sid}.operator.1"
     payload = events.encode(event, event_id=event_id, sid=sid, ts=now, cause=None)
     subject = subjects.event_subject(sid, "operator", visible=True, event_type="session.erased")
-    await _answered(log.js.publish(subject, payload, timeout=_API_S, headers={str(Header.MSG_ID.value): event_id}))
+    await _answered(publish_once(log, sid, subject, payload, event_id, timeout_s=_API_S))
 
 
 async def _rewrite(redis: Redis) -> tuple[str, ...]:

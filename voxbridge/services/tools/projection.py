@@ -12,12 +12,12 @@ import logging
 from typing import Final
 
 from nats.errors import Error as NatsError
-from nats.js.api import Header
 
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Unavailable
 from voxbridge.shared.events.tools import NoteForgotten, NoteRemembered
+from voxbridge.shared.log.once import publish_once
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.store.store import Note, Store
 
@@ -67,7 +67,7 @@ class Notes:
         place = subjects.event_subject(log_id, subjects.FACTS, visible=False, event_type=events.kind_of(event).name)
         for patience_s in _ACK_S:
             try:
-                await self._log.js.publish(place, payload, timeout=patience_s, headers={Header.MSG_ID.value: event_id})
+                await publish_once(self._log, log_id, place, payload, event_id, timeout_s=patience_s)
             except (TimeoutError, NatsError) as error:
                 _log.warning("a note is offered to the log again: %s", error or type(error).__name__)
             else:

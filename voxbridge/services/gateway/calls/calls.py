@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from nats.errors import Error as NatsError
-from nats.js.api import Header
 
 from voxbridge.services.gateway.calls import in_sessions
 from voxbridge.services.gateway.calls.ledger import KEY_US, KEYS_LIMIT, Requested, Task
@@ -28,6 +27,7 @@ from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 from voxbridge.shared.events.gateway import ApprovalClicked, TaskCancelRequested, ToolRequested
 from voxbridge.shared.events.tools import ApprovalRequested
 from voxbridge.shared.log.append_stats import is_full
+from voxbridge.shared.log.once import publish_once
 from voxbridge.shared.log.quotas import Rated
 from voxbridge.shared.log.reader import Log
 
@@ -250,7 +250,7 @@ class Calls:
         end = loop.time() + APPEND_S
         while True:
             try:
-                return (await self._log.js.publish(subject, payload, timeout=ACK_S, headers={Header.MSG_ID.value: event_id})).seq
+                return await publish_once(self._log, log_id, subject, payload, event_id, timeout_s=ACK_S)
             except (TimeoutError, NatsError) as error:
                 if is_full(error) or loop.time() + _PAUSE_S >= end:
                     message = "The event log did not take the request, or did not say so. Ask again, with the same Idempotency-Key."
