@@ -44,7 +44,7 @@ from voxbridge.services.tools.packs.codegen import names
 from voxbridge.services.tools.packs.everyday import calculator
 from voxbridge.services.tools.packs.knowledge import spoken as passages
 from voxbridge.services.tools.packs.macros import functions as macros
-from voxbridge.services.tools.packs.terminals import functions as terminals
+from voxbridge.services.tools.packs.terminals import reach as terminals
 from voxbridge.services.tools.packs.utilities import json_text, patterns, words, yaml_text
 from voxbridge.services.tools.runs import conditions, pipes, spoken
 from voxbridge.shared.errors import Code
@@ -183,14 +183,14 @@ PROOFS: dict[Limit, Refused | Kept | Elsewhere] = {
     ("packs.playbooks.library", "FILES_LIMIT"): Elsewhere("tools/packs/test_playbooks.py", "test_what_is_no_playbook_hides_none"),
     ("packs.playbooks.library", "FILE_LIMIT"): Elsewhere("tools/packs/test_playbooks.py", "test_what_is_no_playbook_hides_none"),
     ("packs.projects.functions", "DESCRIPTION_LIMIT"): argument("create_project", "description", name="x"),
-    ("packs.terminals.functions", "SPOKEN_CHARACTERS"): Kept(take=lambda size: len(terminals.end_of("x" * size))),
+    ("packs.terminals.reach", "SPOKEN_CHARACTERS"): Kept(take=lambda size: len(terminals.end_of("x" * size))),
     ("session.contexts", "TELL_LIMIT"): Elsewhere(
         "tools/test_service.py", "test_a_task_tells_something_on_the_way_and_is_as_far_as_it_was"
     ),
     ("packs.terminals.functions", "WATCH_LIMIT_S"): Refused(
         take=lambda size: tools()["watch_terminals"].check({"seconds": size}), field="seconds"
     ),
-    ("packs.terminals.functions", "WAIT_LIMIT_S"): Refused(
+    ("packs.terminals.reach", "WAIT_LIMIT_S"): Refused(
         take=lambda size: tools()["wait_for_terminal"].check({"seconds": size}), field="seconds"
     ),
     ("packs.utilities.bounds", "TEXT_LIMIT"): argument("count_words", "text"),

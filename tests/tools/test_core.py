@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.tools.core_driver import BROKEN, MS, T0, Told, accepted, appended, called, cancelled, log_input, raised, returned, scheduled
 from voxbridge.services.tools.core.calls import ATTEMPTS_LIMIT, ENDED_KEPT
 from voxbridge.services.tools.core.inputs import (
+    CallBegun,
     Progressed,
     Rejected,
     Stated,
@@ -188,6 +189,20 @@ def test_a_session_has_a_bounded_number_of_open_calls() -> None:
     assert event.error.code == "OVERLOADED"
     told.take(returned("c0"))
     assert told.take(called("next", seq=101)) == [Resolve("next", "fn", {"a": 1}, "me")]
+
+
+def test_a_task_begins_calls_with_the_rights_of_its_caller_until_the_session_has_as_many_as_it_may() -> None:
+    told = Told()
+    told.take(called(), CallBegun(call_id="c1", attempt=1, name="other", arguments={}))
+    told.take(accepted(mode="task"))
+    for number in range(1, OPEN_LIMIT):
+        assert told.take(CallBegun(call_id="c1", attempt=1, name="other", arguments={"n": number})) == [
+            Resolve(f"c1.{number}", "other", {"n": number}, "me")
+        ]
+    assert told.take(CallBegun(call_id="c1", attempt=1, name="other", arguments={})) == []
+    outputs = told.take(returned(), TimerFired(call_id="none"))
+    assert not any(isinstance(output, Done) for output in outputs), "what it began is not over"
+    assert told.take(called()) == [Resolve(f"c1.{number}", "other", {"n": number}, "me") for number in range(1, OPEN_LIMIT)]
 
 
 def test_what_a_session_remembers_is_bounded() -> None:

@@ -6,7 +6,7 @@ import base64
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +18,10 @@ from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import Asking, asking
 from voxbridge.services.tools.packs.terminals.crew import LONG_S, report
 from voxbridge.shared.errors import Code
-from voxbridge.shared.events.tools import TaskCompleted, TaskFailed, TaskProgressed
+from voxbridge.shared.events.gateway import ApprovalClicked
+from voxbridge.shared.events.tools import ApprovalEnded, ApprovalRequested, TaskCancelled, TaskCompleted, TaskFailed, TaskProgressed
+from voxbridge.shared.events.voice import ToolCalled
+from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.terminals import client as terminals
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.model import LOCAL_HOST, Card, Definition, Kind, Phase, Reason, Source, State
@@ -103,7 +106,7 @@ async def ask(service: Process, executors: Executors, caller: Caller, connection
             return isinstance(await ask.outcome("list_terminals", {}), dict)
 
         await eventually(answers)
-        definition = Definition(id="mine", title="Mine", kind="agent", command=(sys.executable, str(program)))
+        definition = Definition(id="mine", title="Mine", kind="agent", command=(sys.executable, str(program)), approve="enter")
         await terminals.ask(connection, LOCAL_HOST, asked.Define(by="tester", definition=definition))
         for name in ("Claude", "Codex"):
             started = await ask.answer("start_terminal", program="mine", name=name)
@@ -125,14 +128,63 @@ async def told(caller: Caller, text: str) -> TaskProgressed:
     return event
 
 
-async def test_a_program_that_asks_and_one_that_is_done_are_told_of_until_the_watch_is_cancelled(ask: Asking, caller: Caller) -> None:
+async def asks(caller: Caller, text: str) -> ApprovalRequested:
+    """Wait for a question that has this text."""
+
+    def found() -> ApprovalRequested | None:
+        events = [one for one in caller.told(ApprovalRequested) if isinstance(one, ApprovalRequested) and text in one.question]
+        return events[-1] if events else None
+
+    await eventually(lambda: found() is not None)
+    event = found()
+    assert event is not None
+    return event
+
+
+async def click(caller: Caller, question: ApprovalRequested, answer: Literal["approved", "denied"] = "approved") -> None:
+    clicked = ApprovalClicked(approval_id=question.approval_id, answer=answer)
+    writer = SessionWriter(caller.log, caller.sid, "gateway", stem=question.approval_id, fenced=False)
+    await writer.append(clicked, ts=caller.now(), cause=None)
+
+
+async def test_what_a_program_asks_is_asked_and_a_yes_is_typed_into_it_and_its_end_is_told(ask: Asking, caller: Caller) -> None:
     watch = await ask.answer("watch_terminals")
     assert watch["status"] == "started"
+    for name in ("claude", "codex"):
+        await ask.answer("send_to_terminal", terminal=name, text="ask for a file")
+    wanted = "asks for permission: create hello.txt. Shall I say yes? Please say yes or no."
+    first, second = await asks(caller, f"Claude {wanted}"), await asks(caller, f"Codex {wanted}")
+    assert (first.name, first.arguments["key"], first.by_program) == ("send_key", "enter", False)
+    assert caller.told(ApprovalEnded) == [], "both questions are open"
+    await click(caller, first)
+    pressed, _ = await caller.next((TaskCompleted, TaskFailed), first.call_id)
+    assert isinstance(pressed, TaskCompleted), pressed
+    assert (await told(caller, "Claude is done")).message == "Claude is done."
+    await click(caller, second, "denied")
+    await eventually(lambda: len(caller.told(ApprovalEnded)) == 2)
+    await caller.cancel_task(watch["task_id"])
+    await caller.next(TaskCancelled, watch["task_id"].removeprefix("task-"))
+
+
+async def test_a_yes_to_what_is_asked_no_more_types_nothing(ask: Asking, caller: Caller, connection: Client) -> None:
+    await ask.answer("watch_terminals")
+    sent = await ask.answer("send_to_terminal", terminal="claude", text="ask for a file")
+    question = await asks(caller, "Claude asks")
+    await terminals.ask(connection, LOCAL_HOST, asked.SendKey(by="tester", terminal=sent["terminal"], key="enter"))
+    await told(caller, "Claude is done")
+    await click(caller, question)
+    failed, _ = await caller.next((TaskCompleted, TaskFailed), question.call_id)
+    assert isinstance(failed, TaskFailed), failed
+    assert failed.error.code == Code.CONFLICT
+
+
+async def test_where_no_key_may_be_pressed_a_question_is_told(ask: Asking, caller: Caller) -> None:
+    watch = {"name": "watch_terminals", "arguments": {}, "kind": "async", "turn": 1, "deadline_ms": 30_000, "account": "local"}
+    await caller.say(ToolCalled(call_id="w1", allowed=("watch_terminals",), **watch))  # type: ignore[arg-type]
     await ask.answer("send_to_terminal", terminal="claude", text="ask for a file")
     asks = await told(caller, "Claude asks")
     assert (asks.message, asks.function) == ("Claude asks for permission: create hello.txt.", "watch_terminals")
-    await ask.answer("send_to_terminal", terminal="codex", text="tests")
-    assert (await told(caller, "Codex")).message == "Codex is done."
+    assert caller.told(ApprovalRequested) == []
 
 
 async def test_a_watch_goes_on_when_the_terminals_service_was_killed(ask: Asking, caller: Caller, service: Process) -> None:
@@ -140,7 +192,7 @@ async def test_a_watch_goes_on_when_the_terminals_service_was_killed(ask: Asking
     service.stop()
     service.start()
     await eventually(lambda: _sent(ask, "ask me"))
-    await told(caller, "Claude asks for permission")
+    await asks(caller, "Claude asks for permission")
     service.stop()
 
 

@@ -31,15 +31,16 @@ BUILT_IN: Final = (
     Definition(id="sh", title="Shell", kind="shell", command=("sh", "-i"), get="apt install dash", built_in=True),
     Definition(id="python", title="Python", kind="repl", command=("python3", "-q"), get="apt install python3", built_in=True),
     Definition(id="claude", title="Claude Code", kind="agent", command=("claude",), resume=("claude", "--continue"), built_in=True,
-               get="npm install -g @anthropic-ai/claude-code"),
+               approve="1", get="npm install -g @anthropic-ai/claude-code"),
     Definition(id="codex", title="Codex", kind="agent", command=("codex",), resume=("codex", "resume", "--last"), built_in=True,
                get="npm install -g @openai/codex"),
-    Definition(id="gemini", title="Gemini CLI", kind="agent", command=("gemini",), get="npm install -g @google/gemini-cli", built_in=True),
+    Definition(id="gemini", title="Gemini CLI", kind="agent", command=("gemini",), built_in=True, approve="enter",
+               get="npm install -g @google/gemini-cli"),
     Definition(id="cursor", title="Cursor CLI", kind="agent", command=("cursor-agent",), resume=("cursor-agent", "resume"), built_in=True,
                get="curl https://cursor.com/install -fsS | bash"),
     Definition(id="opencode", title="OpenCode", kind="agent", command=("opencode",), resume=("opencode", "--continue"), built_in=True,
-               get="npm install -g opencode-ai"),
-    Definition(id="aider", title="Aider", kind="agent", command=("aider",), get="pipx install aider-chat", built_in=True),
+               approve="enter", get="npm install -g opencode-ai"),
+    Definition(id="aider", title="Aider", kind="agent", command=("aider",), get="pipx install aider-chat", approve="enter", built_in=True),
 )  # fmt: skip
 
 

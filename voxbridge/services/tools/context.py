@@ -90,6 +90,10 @@ class Context:
     tell: Callable[[str], Awaitable[None]]
     """Have the agent tell the user a sentence when nobody speaks, while an async function goes on; raises as `emit` does."""
 
+    begin: Callable[[str, dict[str, Any]], Awaitable[None]]
+    """Have an async function begin a call of another function, of which nobody waits for the answer: for a question that is then asked. The
+    caller must be allowed to call it; raises as `emit` does."""
+
     in_child: InChild
     """Run a worker in a process that is killed at its timeout."""
 

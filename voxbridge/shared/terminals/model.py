@@ -18,6 +18,7 @@ ARGUMENTS_LIMIT: Final = 64
 VARIABLES_LIMIT: Final = 64
 COLUMNS: Final = 120
 ROWS: Final = 40
+APPROVE: Final = "y"
 SIZE_LIMIT: Final = 500
 """Columns and rows of a terminal nobody has resized, and the most of either."""
 
@@ -68,6 +69,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     manifest: DefinitionId | None = None
     """Manifest that reads its screen; that of its own id by default."""
+
+    approve: Annotated[str, Meta(min_length=1, max_length=16)] = APPROVE
+    """Key that says yes where it asks for permission."""
 
     submit: Submit = Submit()
     built_in: bool = False

@@ -51,10 +51,10 @@ def propose(state: State, call: Call, running: Running, proposal: Proposal, now:
         return calls.cancelled(state, call, reason, now) if call.answered else calls.close(state, call, calls.cancellation(reason), now)
     outputs: list[Output] = []
     for other in list(state.open.values()):
-        if isinstance(other.phase, Asking) and other.phase.question and other.target.name == call.target.name and other.run == call.run:
+        if _takes_its_place(call, proposal, other):
             state, more = decided(state, other, "withdrawn", now)
             outputs += more
-    asking = Asking(now + EXPIRES_US, question=proposal.question, attempt=running.attempt)
+    asking = Asking(now + EXPIRES_US, question=proposal.question, attempt=running.attempt, topic=proposal.topic)
     call = replace(call, target=Target(call.target.name, proposal.arguments), phase=asking)
     state, more = _ask(state, call, now)
     outputs += more
@@ -63,6 +63,13 @@ def propose(state: State, call: Call, running: Running, proposal: Proposal, now:
         state, more = calls.drop(state, other, told)
         outputs += more
     return state, outputs
+
+
+def _takes_its_place(call: Call, proposal: Proposal, other: Call) -> bool:
+    """Tell whether a proposal takes the place of another that waits for its answer."""
+    asking = other.phase
+    same = other.target.name == call.target.name and other.run == call.run
+    return isinstance(asking, Asking) and bool(asking.question) and same and asking.topic == proposal.topic
 
 
 def ask(state: State, call: Call, now: int) -> calls.Steps:

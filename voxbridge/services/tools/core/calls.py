@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 from msgspec.structs import replace
 
 from voxbridge.services.tools.core import ends
-from voxbridge.services.tools.core.inputs import Alarm
+from voxbridge.services.tools.core.inputs import Alarm, Target
 from voxbridge.services.tools.core.outputs import (
     CancelEffect,
     CancelTimer,
@@ -88,6 +88,25 @@ def begin(state: State, call: Call, now: int) -> Steps:
         message = f"{TASKS_LIMIT} tasks are running already; wait for one to end, or cancel one."
         return close(state, call, Failure(code=Code.OVERLOADED, message=message, retryable=True), now)
     return _start(state, call, ends_at, now)
+
+
+def begun(state: State, task: Call, target: Target, now: int) -> Steps:
+    """Open a call that a task begins. Nobody waits for its answer."""
+    state = put(state, replace(task, begun=task.begun + 1))
+    call = Call(
+        id=f"{task.id}.{task.begun + 1}",
+        seq=task.seq,
+        name=target.name,
+        target=target,
+        called_at=now,
+        deadline_ms=0,
+        account=task.account,
+        allowed=task.allowed,
+        unattended=task.unattended,
+        by_program=task.by_program,
+        time_zone=task.time_zone,
+    )
+    return put(state, call), [resolve(call)]
 
 
 def redelivered(state: State, call: Call, now: int) -> Steps:

@@ -59,6 +59,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     arguments: dict[str, Any]
     question: str
+    topic: str = ""
+    """Thing that is asked about: a newer proposal of the function takes the place of an older one about the same."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -146,6 +148,15 @@ class Progressed(msgspec.Struct, frozen=True, kw_only=True, tag="progressed"):
     attempt: int
     done: float | None
     message: str
+
+
+class CallBegun(msgspec.Struct, frozen=True, kw_only=True, tag="call_begun"):
+    """A running task begins a call of another function in its session, with what its own caller may call."""
+
+    call_id: str
+    attempt: int
+    name: str
+    arguments: dict[str, Any]
 
 
 class Stated(msgspec.Struct, frozen=True, kw_only=True, tag="stated"):
@@ -274,7 +285,10 @@ class Faulted(msgspec.Struct, frozen=True, kw_only=True, tag="faulted", omit_def
     account: str = ""
 
 
-CallInput = Accepted | Rejected | Returned | Scheduled | Proposed | Raised | Progressed | Stated | TaskRefused | Counted | TimerFired
+Reported = Progressed | CallBegun | Stated | TaskRefused
+"""Report of a function that runs."""
+
+CallInput = Accepted | Rejected | Returned | Scheduled | Proposed | Raised | Reported | Counted | TimerFired
 """Inputs about one call."""
 
 EndInput = Unheard | Wanted | Recalled | Passed

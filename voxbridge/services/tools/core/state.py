@@ -29,6 +29,8 @@ class Asking(msgspec.Struct, frozen=True, tag=True):
     attempt: int = 0
     """Attempt in which the function made its proposal."""
 
+    topic: str = ""
+
 
 class Approved(msgspec.Struct, frozen=True, tag=True):
     """A person said yes; the account is asked whether it has room for one more task. `attempt` is that of a proposal, else 0."""
@@ -116,6 +118,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str = ""
     """Id of the run that made this call as one of its steps; its end is told to the run alone. `seq` is then that of the run's own call."""
+
+    begun: int = 0
+    """Number of the calls that its task has begun."""
 
     progress: tuple[float, str] = (0.0, "")
     """Progress that its task reported last, from 0 to 1, and the words with it."""

@@ -18,6 +18,7 @@ from voxbridge.services.tools.core.calls import Steps, task_id
 from voxbridge.services.tools.core.inputs import (
     Accepted,
     AccountInput,
+    CallBegun,
     Counted,
     EndInput,
     Fact,
@@ -27,6 +28,7 @@ from voxbridge.services.tools.core.inputs import (
     Proposed,
     Raised,
     Rejected,
+    Reported,
     Returned,
     Scheduled,
     Stated,
@@ -216,7 +218,7 @@ def _looked_up(state: State, input: Accepted | Rejected, call: Call, now: int) -
     return runs.begun(state, call, now) if rules.start is not None else calls.begin(state, call, now)
 
 
-def _told(state: State, input: Returned | Scheduled | Proposed | Raised | Progressed | Stated | TaskRefused, call: Call, now: int) -> Steps:
+def _told(state: State, input: Returned | Scheduled | Proposed | Raised | Reported, call: Call, now: int) -> Steps:
     if isinstance(input, Stated):
         return state, [Append(msgspec.convert(input.data, events.KINDS[input.kind].cls))]
     if isinstance(input, TaskRefused):
@@ -229,6 +231,10 @@ def _told(state: State, input: Returned | Scheduled | Proposed | Raised | Progre
         state = calls.put(state, replace(call, progress=(done, input.message)))
         event = TaskProgressed(task_id=task_id(call.id), function=call.target.name, done=done, message=input.message, tell=tell)
         return state, [Append(event)]
+    if isinstance(input, CallBegun):
+        if not call.started or len(state.open) >= OPEN_LIMIT:
+            return state, []
+        return calls.begun(state, call, Target(input.name, input.arguments), now)
     if isinstance(input, Scheduled):
         if call.rules.mode != "alarm":
             return state, []

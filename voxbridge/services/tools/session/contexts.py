@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from voxbridge.services.tools import zones
 from voxbridge.services.tools.context import ChildSessions, Context, InChild, Undone
-from voxbridge.services.tools.core.inputs import Fact, Input, Progressed, Stated, TaskRefused
+from voxbridge.services.tools.core.inputs import CallBegun, Fact, Input, Progressed, Stated, TaskRefused
 from voxbridge.services.tools.core.outputs import StartEffect
 from voxbridge.services.tools.core.state import Running
 from voxbridge.services.tools.core.tasks import open_tasks
@@ -105,6 +105,9 @@ class _Attempt:
     async def tell(self, message: str) -> None:
         await self.progress(None, message[:TELL_LIMIT])
 
+    async def begin(self, name: str, arguments: dict[str, Any]) -> None:
+        await self.say(CallBegun(call_id=self.effect.call_id, attempt=self.effect.attempt, name=name, arguments=arguments))
+
 
 def context_of(session: Session, effect: StartEffect, facilities: Facilities, *, now: int) -> Context:
     """Return the context of an attempt that begins at `now` (µs)."""
@@ -139,6 +142,7 @@ def context_of(session: Session, effect: StartEffect, facilities: Facilities, *,
         emit=attempt.emit,
         progress=attempt.progress,
         tell=attempt.tell,
+        begin=attempt.begin,
         in_child=facilities.in_child,
         fetcher=facilities.fetcher,
         knowledge=facilities.knowledge,

@@ -143,7 +143,7 @@ def _proposal(tool: Tool, value: Proposal) -> Proposal:
         raise VoxbridgeError(Code.INTERNAL, f"{tool.name} answers at once, so it cannot propose anything.", retryable=False)
     arguments = as_result(tool.name, value.arguments)
     tool.check(arguments)
-    return Proposal(arguments=arguments, question=value.question)
+    return msgspec.structs.replace(value, arguments=arguments)
 
 
 def _alarm(name: str, value: Any) -> Alarm:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from voxbridge.shared.terminals.model import Card
@@ -32,13 +32,19 @@ def doing(card: Card) -> str:
     return _PHASES[card.state.phase]
 
 
-def report(before: Mapping[str, Card], now: Sequence[Card]) -> str:
-    """Return what is told of the difference between two lists of terminals, before by id; empty for nothing.
+def asking(before: Mapping[str, Card], now: Sequence[Card]) -> list[Card]:
+    """Return the coding agents that ask what a yes answers, and did not before."""
+    return [card for card in now if card.kind == "agent" and card.state.reason == "permission" and _is_news(before.get(card.id), card)]
+
+
+def report(before: Mapping[str, Card], now: Sequence[Card], asked: Collection[str] = ()) -> str:
+    """Return what is told of the difference between two lists of terminals, before by id, but of those that are asked about; empty for
+    nothing.
 
     Told are a question, the end of a coding agent's turn or of a long command that nobody has looked at since, and the end of a program.
     What only silence says is a guess and is not told.
     """
-    news = [f"{card.name} {doing(card)[:WORDS]}." for card in now if _is_news(before.get(card.id), card)]
+    news = [f"{card.name} {doing(card)[:WORDS]}." for card in now if card.id not in asked and _is_news(before.get(card.id), card)]
     more = f" And {len(news) - TOLD} more." if len(news) > TOLD else ""
     return " ".join(news[:TOLD]) + more
 

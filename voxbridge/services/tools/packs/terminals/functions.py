@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Proposal
-from voxbridge.services.tools.packs.terminals import crew, named
+from voxbridge.services.tools.packs.terminals import crew, named, reach
 from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.secrets.access_tokens import LOCAL
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.model import Card
-
-OWNER: Final = LOCAL
-"""Account of the installation itself; those of tokens are others."""
 
 SPOKEN: Final = 4
 """Terminals that are told, those that need somebody first; the others are counted."""
@@ -37,19 +32,11 @@ SPOKEN_WORDS_ASKED: Final = 150
 REFUSALS: Final = ("escape", "ctrl-c", "n")
 """Keys that give no permission, whatever is asked."""
 
-SPOKEN_LINES: Final = 3
-SPOKEN_CHARACTERS: Final = 220
-WAIT_LIMIT_S: Final = 1_800
-"""Seconds that a wait lasts at most."""
-
 WATCH_LIMIT_S: Final = 12 * 3_600
 """Seconds that terminals are watched at most."""
 
 WATCHED_S: Final = 15.0
 """Seconds after which a watch asks again, so that it notices within these that the terminals service was restarted."""
-
-SETTLED_S: Final = 1.0
-"""Seconds that a state must last to be told."""
 
 AWAY_S: Final = 2.0
 """Seconds after which a terminals service that did not answer is asked again."""
@@ -82,8 +69,8 @@ async def list_terminals(ctx: Context) -> dict[str, Any]:
         who is still working
         are there any terminals
     """
-    cards = await _cards(ctx)
-    shown = [_shown(card) for card in cards]
+    cards = await reach.cards_of(ctx)
+    shown = [reach.shown(card) for card in cards]
     if not cards:
         return {"terminals": [], "count": 0, "spoken": "There is no terminal. Shall I start one?"}
     first = sorted(cards, key=lambda card: not card.needs_you)[:SPOKEN]
@@ -116,12 +103,12 @@ async def read_terminal(ctx: Context, terminal: Terminal = "", lines: Annotated[
         tell me what it wrote
         look at the tests
     """
-    card = named.find(await _cards(ctx), terminal)
-    seen = await ctx.terminals(asked.Read(by=_by(ctx), terminal=card.id, lines=lines))
-    await ctx.terminals(asked.See(by=_by(ctx), terminal=card.id))
-    said = end_of(seen.text)
+    card = named.find(await reach.cards_of(ctx), terminal)
+    seen = await ctx.terminals(asked.Read(by=reach.decided_by(ctx), terminal=card.id, lines=lines))
+    await ctx.terminals(asked.See(by=reach.decided_by(ctx), terminal=card.id))
+    said = reach.end_of(seen.text)
     return {
-        **_shown(card),
+        **reach.shown(card),
         "text": seen.text,
         "dropped": seen.dropped,
         "spoken": f"{card.name} says: {said}" if said else f"{card.name} shows nothing.",
@@ -152,15 +139,15 @@ async def start_terminal(
         start a second terminal
         open a terminal named server
     """
-    offers = (await ctx.terminals(asked.ListDefinitions(by=_owned(ctx)))).offers
+    offers = (await ctx.terminals(asked.ListDefinitions(by=reach.owned(ctx)))).offers
     wanted = program.casefold().strip()
     chosen = next((one for one in offers if wanted in (one.definition.id, one.definition.title.casefold())), None)
     if chosen is None:
         message = f"There is no program {program[:32]!r}. There are {', '.join(one.definition.id for one in offers)}."
         raise VoxbridgeError(Code.NOT_FOUND, message, field="program")
-    card = await ctx.terminals(asked.Start(by=_by(ctx), definition=chosen.definition.id, name=name))
-    await ctx.terminals(asked.Activate(by=_by(ctx), terminal=card.id))
-    return {**_shown(card), "spoken": f"{card.name} is started."}
+    card = await ctx.terminals(asked.Start(by=reach.decided_by(ctx), definition=chosen.definition.id, name=name))
+    await ctx.terminals(asked.Activate(by=reach.decided_by(ctx), terminal=card.id))
+    return {**reach.shown(card), "spoken": f"{card.name} is started."}
 
 
 @function(timeout_s=60, listed=False)
@@ -185,11 +172,11 @@ async def send_to_terminal(text: Text, ctx: Context, terminal: Terminal = "") ->
         ask the agent for a plan
         tell aider to undo that
     """
-    card = named.find(await _cards(ctx), terminal)
+    card = named.find(await reach.cards_of(ctx), terminal)
     if card.kind != "agent":
         message = f"{card.name} runs {card.definition}, where a line is a command. Use run_in_terminal, which asks first."
         raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="terminal")
-    return await _sent(ctx, card, text)
+    return await reach.send(ctx, card, text)
 
 
 @function(timeout_s=60, listed=False, approval="always")
@@ -216,14 +203,14 @@ async def run_in_terminal(
         run ls in bash
         print the current directory
     """
-    card = named.find(await _cards(ctx), terminal)
+    card = named.find(await reach.cards_of(ctx), terminal)
     if card.kind == "agent":
         raise VoxbridgeError(
             Code.INVALID_ARGUMENT, f"{card.name} is no shell. Use send_to_terminal to tell it something.", field="terminal"
         )
     if "\n" in command.strip() or "\r" in command.strip():
         raise VoxbridgeError(Code.INVALID_ARGUMENT, "A command is one line. Give one at a time.", field="command")
-    return await _sent(ctx, card, command)
+    return await reach.send(ctx, card, command)
 
 
 @function(timeout_s=15, listed=False, idempotent=False)
@@ -256,27 +243,28 @@ async def send_key(
         interrupt the server
         hit tab
     """
-    card = named.find(await _cards(ctx), terminal)
-    if card.state.phase == "blocked" and key not in REFUSALS:
-        # Begun again only after a yes: this function is not idempotent, so a crash does not begin it again.
-        if ctx.attempt == 1:
-            question = f"{card.name} {crew.doing(card)[:SPOKEN_WORDS_ASKED]}. Shall I press {key}? Please say yes or no."
-            given = {"key": key, "terminal": card.id, "times": times, "about": card.state.words}
-            return Proposal(arguments=given, question=question)
-        if about != card.state.words:
-            raise VoxbridgeError(Code.CONFLICT, f"{card.name} asks something else by now, so nothing was pressed.", field="terminal")
-    done = await ctx.terminals(asked.SendKey(by=_by(ctx), terminal=card.id, key=key, times=times))
+    card = named.find(await reach.cards_of(ctx), terminal)
+    asks = card.state.phase == "blocked"
+    # Begun again only after a yes: this function is not idempotent, so a crash does not begin it again.
+    if ctx.attempt == 1 and asks and key not in REFUSALS:
+        shall = "say yes" if key == await reach.approves(ctx, card) else f"press {key}"
+        question = f"{card.name} {crew.doing(card)[:SPOKEN_WORDS_ASKED]}. Shall I {shall}? Please say yes or no."
+        given = {"key": key, "terminal": card.id, "times": times, "about": card.state.words}
+        return Proposal(arguments=given, question=question, topic=card.id)
+    if ctx.attempt > 1 and not (asks and about == card.state.words):
+        raise VoxbridgeError(Code.CONFLICT, f"{card.name} asks that no more, so nothing was pressed.", field="terminal")
+    done = await ctx.terminals(asked.SendKey(by=reach.decided_by(ctx), terminal=card.id, key=key, times=times))
     if done.outcome == "not_submitted":
         raise VoxbridgeError(Code.CONFLICT, f"The key was not pressed in {card.name}. {done.reason}", field="terminal")
-    return {**_shown(card), "key": key, "times": times, "spoken": f"I pressed {key.replace('-', ' ')} in {card.name}."}
+    return {**reach.shown(card), "key": key, "times": times, "spoken": f"I pressed {key.replace('-', ' ')} in {card.name}."}
 
 
-@function(kind="async", effect="read", timeout_s=WAIT_LIMIT_S + 60, listed=False)
+@function(kind="async", effect="read", timeout_s=reach.WAIT_LIMIT_S + 60, listed=False)
 async def wait_for_terminal(
     ctx: Context,
     terminal: Terminal = "",
     until: Literal["done", "question", "end"] = "done",
-    seconds: Annotated[int, Meta(ge=1, le=WAIT_LIMIT_S)] = WAIT_LIMIT_S,
+    seconds: Annotated[int, Meta(ge=1, le=reach.WAIT_LIMIT_S)] = reach.WAIT_LIMIT_S,
 ) -> dict[str, Any]:
     """Wait until a terminal's program is done, asks something, or has ended, and say so.
 
@@ -299,17 +287,17 @@ async def wait_for_terminal(
         watch the build and tell me when it ends
         wait till that's finished
     """
-    card = named.find(await _cards(ctx), terminal)
+    card = named.find(await reach.cards_of(ctx), terminal)
     condition: asked.Until = {"done": "turn_end", "question": "blocked", "end": "exit"}[until]  # type: ignore[assignment]
     ends = time.monotonic() + seconds
     while True:
         timeout_s = max(0.1, min(asked.WAIT_LIMIT_S, ends - time.monotonic()))
-        waited = await ctx.terminals(asked.Wait(by=_by(ctx), terminal=card.id, until=condition, timeout_s=timeout_s))
+        waited = await ctx.terminals(asked.Wait(by=reach.decided_by(ctx), terminal=card.id, until=condition, timeout_s=timeout_s))
         if waited.met or waited.state.phase in ("blocked", "dead") or time.monotonic() >= ends:
             break
-    card = await ctx.terminals(asked.See(by=_by(ctx), terminal=card.id))  # it is told here, so a watch need not
+    card = await ctx.terminals(asked.See(by=reach.decided_by(ctx), terminal=card.id))  # it is told here, so a watch need not
     said = f"{card.name} {crew.doing(card)}."
-    return {**_shown(card), "met": waited.met, "announce": said, "spoken": said}
+    return {**reach.shown(card), "met": waited.met, "announce": said, "spoken": said}
 
 
 @function(kind="async", effect="read", timeout_s=WATCH_LIMIT_S + 60, listed=False)
@@ -333,17 +321,21 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
         look after the terminals
         warn me when one ends
     """
-    by, ends = _owned(ctx), time.monotonic() + seconds
+    by, ends = reach.owned(ctx), time.monotonic() + seconds
     known: dict[str, Card] = {}
+    answers = ctx.allowed is None or "send_key" in ctx.allowed
     while (left_s := ends - time.monotonic()) > 0:
         try:
-            cards = await _cards(ctx)
-            if news := crew.report(known, cards):
+            cards = await reach.cards_of(ctx)
+            asking = crew.asking(known, cards) if answers else []
+            for card in asking:
+                await ctx.begin("send_key", {"key": await reach.approves(ctx, card), "terminal": card.id})
+            if news := crew.report(known, cards, [card.id for card in asking]):
                 await ctx.tell(news)
             known = {card.id: card for card in cards}
             since = {card.id: card.state.since for card in cards}
             await ctx.terminals(asked.Watch(by=by, known=since, timeout_s=min(WATCHED_S, left_s)))
-            await asyncio.sleep(SETTLED_S)  # what somebody answers or looks at at once needs no words
+            await asyncio.sleep(reach.SETTLED_S)  # what somebody answers or looks at at once needs no words
         except VoxbridgeError as error:
             if error.code != Code.UNAVAILABLE:
                 raise
@@ -351,7 +343,7 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
     return {"seconds": seconds, "spoken": "I no longer watch the terminals."}
 
 
-@function(kind="async", timeout_s=WAIT_LIMIT_S + 120, listed=False)
+@function(kind="async", timeout_s=reach.WAIT_LIMIT_S + 120, listed=False)
 async def forward_output(
     source: Annotated[str, Meta(min_length=1, max_length=64, examples=["claude"])],
     ctx: Context,
@@ -383,7 +375,7 @@ async def forward_output(
         let claude see what codex answered
         when codex is through, give its result to gemini
     """
-    cards = await _cards(ctx)
+    cards = await reach.cards_of(ctx)
     giver, taker = named.find(cards, source), named.find(cards, terminal)
     if taker.kind != "agent":
         message = f"{taker.name} runs {taker.definition}, where each line would be a command. Output goes to coding agents alone."
@@ -391,11 +383,11 @@ async def forward_output(
     if giver.id == taker.id:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{giver.name} cannot be given its own output. Name two terminals.", field="source")
     if when == "done":
-        await _done(ctx, giver)
-    seen = await _output(ctx, giver, lines)
+        await reach.until_done(ctx, giver)
+    seen = await reach.output_of(ctx, giver, lines)
     if not seen.text.strip():
         raise VoxbridgeError(Code.NOT_FOUND, f"{giver.name} shows nothing that could be passed on.", field="source")
-    sent = await _sent(ctx, taker, f"{text.strip()}\n\n{seen.text}".strip())
+    sent = await reach.send(ctx, taker, f"{text.strip()}\n\n{seen.text}".strip())
     count = len(seen.text.splitlines())
     said = f"{taker.name} has {count} {'line' if count == 1 else 'lines'} from {giver.name}."
     return {**sent, "text": text, "source": giver.id, "lines": count, "dropped": seen.dropped, "announce": said, "spoken": said}
@@ -422,71 +414,7 @@ async def close_terminal(ctx: Context, terminal: Terminal = "") -> dict[str, Any
         shut down the python terminal
         close it
     """
-    card = named.find(await _cards(ctx), terminal)
-    closed = await ctx.terminals(asked.Close(by=_by(ctx), terminal=card.id))
+    card = named.find(await reach.cards_of(ctx), terminal)
+    closed = await ctx.terminals(asked.Close(by=reach.decided_by(ctx), terminal=card.id))
     left = f" {len(closed.left)} of its programs could not be ended." if closed.left else ""
     return {"terminal": card.id, "name": card.name, "left": list(closed.left), "spoken": f"{card.name} is closed.{left}"}
-
-
-def end_of(text: str) -> str:
-    """Return what is told of a screen: its last lines, in one."""
-    last = [line for line in text.splitlines() if line.strip()][-SPOKEN_LINES:]
-    return " ".join(" ".join(last).split())[-SPOKEN_CHARACTERS:]
-
-
-def _owned(ctx: Context) -> str:
-    if ctx.account != OWNER:
-        message = "Terminals run with the rights of whoever started Voxbridge, so only the installation's own account reaches them."
-        raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="account")
-    return _by(ctx)
-
-
-def _by(ctx: Context) -> str:
-    """Return by whose decision a terminal is asked: the call, in its session."""
-    return f"{ctx.sid or OWNER}/{ctx.call_id}"[:128]
-
-
-async def _cards(ctx: Context) -> tuple[Card, ...]:
-    return (await ctx.terminals(asked.ListTerminals(by=_owned(ctx)))).terminals
-
-
-async def _sent(ctx: Context, card: Card, text: str) -> dict[str, Any]:
-    sent = await ctx.terminals(asked.Send(by=_by(ctx), terminal=card.id, text=text))
-    if sent.outcome == "not_submitted":
-        raise VoxbridgeError(Code.CONFLICT, f"{card.name} did not take it. {sent.reason}", field="terminal")
-    await ctx.terminals(asked.Activate(by=_by(ctx), terminal=card.id))
-    return {**_shown(card), "text": text, "proof": sent.proof, "removed": sent.removed, "spoken": f"{card.name} has it."}
-
-
-async def _done(ctx: Context, card: Card) -> None:
-    """Wait until a program is done. One that asks something meanwhile is waited for: a watch tells that it does."""
-    ends = time.monotonic() + WAIT_LIMIT_S
-    await asyncio.sleep(SETTLED_S)  # what it was told a moment ago may not have begun
-    while True:
-        waited = await ctx.terminals(asked.Wait(by=_by(ctx), terminal=card.id, until="idle", timeout_s=asked.WAIT_LIMIT_S))
-        if waited.met:
-            return
-        if waited.state.phase == "dead":
-            raise VoxbridgeError(Code.CONFLICT, f"{card.name} has ended before it was done.", field="source")
-        if time.monotonic() >= ends:
-            message = f"{card.name} was not done within {WAIT_LIMIT_S // 60} minutes."
-            raise VoxbridgeError(Code.TIMED_OUT, message, field="source", limit=WAIT_LIMIT_S)
-
-
-async def _output(ctx: Context, card: Card, lines: int) -> asked.Seen:
-    """Return what a shell's last command wrote, or else the last lines of a terminal."""
-    if card.kind == "shell":
-        with suppress(VoxbridgeError):  # its shell may mark no commands
-            return await ctx.terminals(asked.Read(by=_by(ctx), terminal=card.id, view="command", lines=lines))
-    return await ctx.terminals(asked.Read(by=_by(ctx), terminal=card.id, view="scrollback", lines=lines))
-
-
-def _shown(card: Card) -> dict[str, Any]:
-    return {
-        "terminal": card.id,
-        "name": card.name,
-        "program": card.definition,
-        "state": card.state.phase,
-        "words": card.state.words,
-        "needs_you": card.needs_you,
-    }
