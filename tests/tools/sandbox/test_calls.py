@@ -109,7 +109,8 @@ async def test_a_handler_that_does_not_end_is_killed_at_its_deadline(executors: 
     await configure(caller, endless="async () => { for (;;); }", quick="() => 1")
     async with executors.running() as service:
         await call(caller, "quick", "c0")
-        await caller.next(ToolCompleted, "c0")  # from here on nothing has to be started first
+        await caller.next(ToolCompleted, "c0")
+        await eventually(lambda: service._customers._sandboxes._idle)  # the next call has this process, and nothing is started first
         await caller.say(ToolCalled(call_id="c1", name="endless", arguments={}, kind="customer", turn=1, deadline_ms=1_500))
         await caller.next(ToolStarted, "c1")
         _, ended = await caller.next(ToolInterrupted)
