@@ -59,7 +59,7 @@ class Up:
         begun = time.monotonic()
         while not holds():
             assert self.process.poll() is None, self.said()
-            assert time.monotonic() - begun < bound_s, self.said()
+            assert time.monotonic() - begun < bound_s, "\n".join(["it was said:", *self.said()[-12:]])
             time.sleep(0.02)
 
     def child(self, *words: str) -> psutil.Process:
