@@ -35,10 +35,12 @@ _AMOUNTS: Final = (
     (r"a dozen", 12.0),
     (r"an?", 1.0),
 )
+_PARTS: Final = {"a half": 0.5, "a quarter": 0.25, "3 quarters": 0.75}
 _WORDED: Final = "|".join(f"(?P<worded{place}>{pattern})" for place, (pattern, _) in enumerate(_AMOUNTS))
 _UNIT: Final = "|".join(sorted(_UNITS, key=len, reverse=True))
 _LENGTH: Final = re.compile(
-    rf"(?<![\w.])(?:(?P<figure>\d+(?:\.\d+)?)[\s-]*|(?:{_WORDED})[\s-]+)(?P<unit>{_UNIT})\b(?P<half> and a half(?! (?:{_UNIT})\b))?"
+    rf"(?<![\w.])(?:(?P<figure>\d+(?:\.\d+)?)[\s-]*|(?:{_WORDED})[\s-]+)(?P<unit>{_UNIT})\b"
+    rf"(?: and (?P<part>a half|a quarter|3 quarters)(?! (?:(?:of )?an? )?(?:{_UNIT})\b))?"
 )
 _BETWEEN: Final = re.compile(r"[\s,]*(?:and\s+)?", re.ASCII)
 
@@ -75,4 +77,4 @@ def about(length_s: int) -> str:
 def _value(length: re.Match[str]) -> float:
     worded = next((amount for place, (_, amount) in enumerate(_AMOUNTS) if length[f"worded{place}"]), 0.0)
     number = float(length["figure"]) if length["figure"] else worded
-    return (number + (0.5 if length["half"] else 0)) * _UNITS[length["unit"]]
+    return (number + _PARTS.get(length["part"] or "", 0)) * _UNITS[length["unit"]]

@@ -103,7 +103,9 @@ def _group(words: list[str], at: int) -> _Read | None:
         return low
     hundreds, end = low.value * 100, low.end + 1
     rest = _below_hundred(words, end + (_word(words, end) == "and"))
-    return _Read(hundreds + rest.value, rest.end) if rest is not None and rest.value else _Read(hundreds, end)
+    if rest is None or not rest.value or _word(words, rest.end) == "hundred":  # of "one hundred and eight hundred" it begins another number
+        return _Read(hundreds, end)
+    return _Read(hundreds + rest.value, rest.end)
 
 
 def _below_hundred(words: list[str], at: int) -> _Read | None:

@@ -7,6 +7,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Annotated, Any, Final
 
 import simpleeval
@@ -143,6 +144,18 @@ def _bounded(run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return bounded
 
 
+def _exact(run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Work with the decimals as they were written: in binary fractions 78 % 5.2 is 5.2."""
+
+    def exact(left: float, right: float) -> float:
+        if isinstance(left, int) and isinstance(right, int):
+            value: int = run(left, right)
+            return value
+        return float(run(Fraction(repr(left)), Fraction(repr(right))))
+
+    return exact
+
+
 def _power(base: float, exponent: float) -> Any:
     if abs(exponent) > POWER_LIMIT:
         raise _refused(f"{base:g}**{exponent:g}", f"the exponent is too large; {POWER_LIMIT:,} is the most", POWER_LIMIT)
@@ -182,8 +195,8 @@ _OPERATORS: Final = {
     ast.Sub: _bounded(operator.sub),
     ast.Mult: _bounded(operator.mul),
     ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+    ast.FloorDiv: _exact(operator.floordiv),
+    ast.Mod: _exact(operator.mod),
     ast.Pow: _power,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,

@@ -65,6 +65,12 @@ _ALIASES: Final = {
     "persia": "iran",
     "uae": "united arab emirates",
     "hawaii": "honolulu",
+    "new south wales": "sydney",
+    "queensland": "brisbane",
+    "tasmania": "hobart",
+    "south australia": "adelaide",
+    "western australia": "perth",
+    "northern territory": "darwin",
 }
 _ZONES: Final = {
     "utc": "UTC",
@@ -93,6 +99,8 @@ _NOISE: Final = re.compile(r"^(?:the )?(?:current )?(?:time )?(?:in |at |of )?(?
 _WIDE: Final = frozenset(
     {"asia", "europe", "africa", "north america", "south america", "oceania", "antarctica", "the world", "world", "earth"}
 )
+_AREAS: Final = frozenset({"Africa", "America", "Asia", "Atlantic", "Europe", "Indian", "Pacific"})
+_ISLAND: Final = re.compile(r"^(?:island|isle) of | islands?$")
 _FAR_LARGER: Final = 10
 """Times that a place is larger than all whose first name is asked for, and is meant by its other name: Calcutta is Kolkata."""
 
@@ -113,6 +121,7 @@ class Places:
         self._codes |= {plain(country["iso3"]): country["name"] for country in countries.values()}
         self._codes["uk"] = self._codes["gb"]
         capitals = {country["capital"] for country in countries.values()}
+        self._capitals = {(country["capital"], country["name"]) for country in countries.values()}
         largest_of_state: dict[str, Place] = {}
         for city in _cities():
             country = countries[city.countrycode]["name"]
@@ -131,12 +140,19 @@ class Places:
                     named[name] = tuple(sorted(places, key=lambda place: -place.population))
         self._states = {plain(name): place for name, place in largest_of_state.items()}
         self._countries = {}
-        for country in countries.values():
+        zones = _zones_of_countries()
+        for code, country in countries.items():
             capital = self._capital(country["capital"], country["name"])
+            if capital is None and code in zones:  # a small one, whose capital is no city of the package
+                capital = Place(country["name"], country["name"], zones[code], 0)
             if capital is not None:
                 self._countries[plain(country["name"])] = capital
                 self._countries.setdefault(plain(country["name"]).removeprefix("the "), capital)
         self._zones = {plain(zone): zone for zone in available_timezones() if "/" in zone}
+        self._of_zones = {
+            plain(zone.rpartition("/")[2]): zone for zone in sorted(available_timezones()) if zone.partition("/")[0] in _AREAS
+        }
+        """Towns and islands that zones are named after, and that are no city of the package."""
 
     def find(self, text: str) -> tuple[Place, list[Place]]:
         """Return the largest place that `text` names, and the others of that name. Raises `NOT_FOUND` with a similar name."""
@@ -150,6 +166,10 @@ class Places:
             message = f"{text.strip()[:60]} has many time zones. Name a city or a country."
             raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="place")
         found = self._candidates(wanted) or self._candidates(wanted.removesuffix(" city"))
+        island = _ISLAND.sub("", wanted)
+        if not found and not within and island in self._of_zones:
+            zone = self._of_zones[island]
+            return Place(zone.rpartition("/")[2].replace("_", " "), "", zone, 0), []
         if not found and " " in wanted and not within:
             # speech recognition writes "paris texas" without a comma
             head, _, within = wanted.rpartition(" ")
@@ -167,6 +187,8 @@ class Places:
         if state is not None and not (named and named[0].population > 500_000):
             first.append(state)
         also = self._also.get(wanted, ())
+        if not first and named and (named[0].population >= _KNOWN or (named[0].name, named[0].country) in self._capitals):
+            return list(named)
         if not first and named:
             larger = [place for place in dict.fromkeys(also) if place.population >= _FAR_LARGER * named[0].population]
             return [*larger, *named]
@@ -195,6 +217,15 @@ def _cities() -> list[_City]:
     return list(msgspec.json.decode(data, type=dict[str, _City]).values())
 
 
+def _zones_of_countries() -> dict[str, str]:
+    """Return the first time zone of each country by its code, as the time zone database lists them."""
+    lines = files("tzdata").joinpath("zoneinfo", "zone.tab").read_text().splitlines()
+    found: dict[str, str] = {}
+    for code, _, zone, *_ in (line.split("\t") for line in lines if line and not line.startswith("#")):
+        found.setdefault(code, zone)
+    return found
+
+
 def _add(named: dict[str, tuple[Place, ...]], name: str, alone: tuple[Place]) -> None:
     key = plain(name)
     there = named.get(key)
@@ -210,4 +241,5 @@ def places() -> Places:
 def plain(text: str) -> str:
     """Return a name without case, accents and punctuation."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    return " ".join(re.sub(r"[.,'’`()/_-]+", " ", bare.replace("ø", "o").replace("ł", "l").replace("æ", "ae")).split())
+    words = re.sub(r"[.,()/_-]+", " ", re.sub("['’`]", "", bare.replace("ø", "o").replace("ł", "l").replace("æ", "ae"))).split()
+    return " ".join("saint" if word == "st" else word for word in words)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from voxbridge.shared.spoken_numbers import in_figures
@@ -57,8 +58,32 @@ _VERBS: Final = [
         ("multiply", "(?:by|with|and)", r"\1 * \2"),
         ("(?:subtract|take(?: away)?)", "(?:away )?from", r"\2 - \1"),
         ("add", "(?:to|and)", r"\1 + \2"),
+        ("(?:take|start with)", "(?:and )?(?:add|\\+)", r"\1 + \2"),
+        ("(?:take|start with)", "(?:and )?(?:subtract|take away|-)", r"\1 - \2"),
+        ("(?:take|start with)", "(?:and )?(?:multiply (?:it )?by|\\*)", r"\1 * \2"),
+        ("(?:take|start with)", "(?:and )?(?:divide (?:it )?by|/)", r"\1 / \2"),
+        ("(?:the )?remainder (?:of|when)", "(?:is )?/", r"\1 MOD \2"),
+        ("(?:what )?(?:%|percentage) is", "(?:out )?of", r"\1 / \2 * 100"),
+        ("(?:what )?(?:%|percentage) of", "is", r"\2 / \1 * 100"),
     )
 ]
+_BETWEEN: Final = [
+    (re.compile(rf"({_PLAIN}) {joint} ({_PLAIN}){end}"), instead)
+    for joint, end, instead in (
+        ("take ?away", "", r"\1 - \2"),
+        ("and", "", r"\1 + \2"),
+        ("(?:bigger|greater|larger|higher|more) than", "", r"\2 + \1"),
+        ("(?:-|fewer|smaller|lower) than", "", r"\2 - \1"),  # "less" is a sign by now
+        ("(?:is )?(?:increased|raised|up) by", " ?(%?)", r"\1 + \2\3"),
+        ("(?:is )?(?:decreased|reduced|lowered|down) by", " ?(%?)", r"\1 - \2\3"),
+        ("(?:out )?of", " (?:as|in) (?:an? )?(?:%|percentage)", r"\1 / \2 * 100"),
+    )
+]
+_MANY: Final = [
+    (re.compile(rf"{word} ({_PLAIN})"), rf"{times} * \1") for word, times in (("(?:twice|double)", 2), ("(?:thrice|triple)", 3))
+]
+_DIFFERENCE: Final = re.compile(rf"(?:the )?difference (?:between|of) ({_PLAIN}) (?:and|to) ({_PLAIN})")
+_AVERAGE: Final = re.compile(rf"(?:the )?(?:average|mean) of (?P<numbers>{_PLAIN}(?:(?:,? and |, ?| ){_PLAIN})+)")
 _SUM: Final = re.compile(
     r"(?:(?:add(?: up)?|sum(?: up)?|(?:the )?(?:sum|total) of)|(?P<product>(?:the )?product of)) "
     rf"(?P<numbers>{_PLAIN}(?:(?:,? and |, ?| ){_PLAIN})+)"
@@ -88,10 +113,15 @@ def as_expression(text: str) -> str:
 
 def _without_verb(plain: str) -> str:
     """Write what a verb asks for with signs: "divide 9 by 3", "add up 12, 15 and 31"."""
-    for pattern, instead in _VERBS:
+    for pattern, instead in (*_VERBS, *_BETWEEN, *_MANY):
         if found := pattern.fullmatch(plain):
             return found.expand(instead)
     if found := _SUM.fullmatch(plain):
         sign = " * " if found["product"] else " + "
         return sign.join(_EACH.findall(found["numbers"]))
+    if found := _DIFFERENCE.fullmatch(plain):
+        return "{} - {}".format(*sorted(found.groups(), key=Decimal, reverse=True))
+    if found := _AVERAGE.fullmatch(plain):
+        numbers = _EACH.findall(found["numbers"])
+        return f"({' + '.join(numbers)}) / {len(numbers)}"
     return plain
