@@ -39,10 +39,10 @@ SUMS: tuple[tuple[str, Callable[[Number, Number], Number]], ...] = (
     ("what percentage of {a} is {b}", lambda a, b: Fraction(b) * 100 / a),
     ("the sum of {a} and {b}", lambda a, b: a + b),
     ("the product of {a} and {b}", lambda a, b: a * b),
-    ("the difference between {a} and {b}", lambda a, b: abs(a - b)),
+    ("the difference between {a} and {b}", lambda a, b: max(a, b) - min(a, b)),
     ("the average of {a} and {b}", lambda a, b: Fraction(a + b) / 2),
-    ("the remainder of {a} divided by {b}", lambda a, b: a % b),
-    ("{a} mod {b}", lambda a, b: a % b),
+    ("the remainder of {a} divided by {b}", lambda a, b: Fraction(a) % Fraction(b)),
+    ("{a} mod {b}", lambda a, b: Fraction(a) % Fraction(b)),
     ("{a} more than {b}", lambda a, b: a + b),
     ("{a} less than {b}", lambda a, b: b - a),
     ("how much is {a} and {b}", lambda a, b: a + b),
@@ -50,7 +50,7 @@ SUMS: tuple[tuple[str, Callable[[Number, Number], Number]], ...] = (
     ("three quarters of {a}", lambda a, _: Fraction(a) * 3 / 4),
     ("twice {a}", lambda a, _: 2 * a),
     ("double {a}", lambda a, _: 2 * a),
-    ("{a} squared", lambda a, _: a * a),
+    ("{a} squared", lambda a, _: Fraction(a) ** 2),
     ("{a} plus {b} times two", lambda a, b: a + b * 2),
 )
 

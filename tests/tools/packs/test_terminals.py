@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +15,9 @@ from tests.eventually import eventually
 from tests.terminals.serving import Process, process
 from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import Asking, asking
+from voxbridge.services.tools.packs.terminals import reach
 from voxbridge.services.tools.packs.terminals.named import find
+from voxbridge.shared.bus.accounts import TERMINALS_FOR_TOOLS
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.gateway import ApprovalClicked
 from voxbridge.shared.events.tools import TaskCompleted, TaskFailed, ToolFailed
@@ -38,6 +41,13 @@ def card(token: str, name: str, definition: str = "bash", *, active: bool = Fals
     kind = "agent" if definition in ("claude", "codex") else "shell"
     state = State(phase="idle", since=0)
     return Card(host="local", id=token, name=name, workspace="default", definition=definition, kind=kind, state=state, active=active)  # type: ignore[arg-type]
+
+
+def test_functions_may_ask_every_question_that_they_ask() -> None:
+    folder = Path(reach.__file__).parent
+    asks = {name for path in folder.glob("*.py") for name in re.findall(r"asked\.([A-Z]\w+)\(", path.read_text())}
+    verbs = {question.verb for question in asked.QUESTIONS if question.__name__ in asks}
+    assert verbs == set(TERMINALS_FOR_TOOLS)
 
 
 CARDS = (

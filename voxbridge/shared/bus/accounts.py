@@ -31,7 +31,7 @@ KNOWLEDGE: Final = "vx.svc.knowledge"
 KNOWLEDGE_FOR_TOOLS: Final = ("graphs", "search", "analytics", "ingest")
 """Questions to the knowledge service that functions may ask; the administrator alone removes a graph, or has its index made again."""
 
-TERMINALS_FOR_TOOLS: Final = ("list", "definitions", "start", "close", "activate", "see", "read", "send", "key", "wait")
+TERMINALS_FOR_TOOLS: Final = ("list", "watch", "definitions", "start", "close", "activate", "see", "read", "send", "key", "wait")
 """Questions to the terminals service that functions may ask. The keys of people come from the gateway alone."""
 
 AWARENESS: Final = "vx.svc.awareness"
