@@ -95,6 +95,7 @@ class Declaration:
     browser: bool = False
     outlives: bool = False
     undo: Undo | None = None
+    orders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +117,7 @@ class Tool:
     category: str = ""
     listed: bool = True
     utterances: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
     local: dict[str, Any] | None = None
     browser: bool = False
     outlives: bool = False
@@ -153,6 +155,7 @@ class Tool:
             category=self.category,
             listed=self.listed,
             utterances=self.utterances,
+            orders=self.orders,
             undo=self.undo is not None,
             local=self.local,
         )
@@ -164,6 +167,7 @@ class More(TypedDict, total=False):
     listed: bool
     outlives: bool
     undo: Undo
+    orders: tuple[str, ...]
 
 
 def function(
@@ -190,6 +194,9 @@ def function(
     a call: by default each time for a destructive function, else never. One that is not `listed` is offered only to agents whose file
     names it; the others reach it through `run_tool`.
 
+    `orders` are templates of requests that are calls of it as they stand, with their arguments in the user's own words
+    (`voxbridge.services.models.choice.orders`): the installation's own model is not asked then.
+
     The docstring says what the function does, each argument's meaning (`Args`), and things that people say when they want it (`Examples`, a
     line each), by which a small model chooses it among many.
     """
@@ -215,6 +222,7 @@ def function(
         browser=kind == "browser",
         outlives=outlives,
         undo=undo,
+        orders=more.get("orders", ()),
     )
 
     def declare(function: _F) -> _F:
@@ -340,6 +348,7 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
         browser=declaration.browser,
         outlives=declaration.outlives,
         undo=declaration.undo,
+        orders=declaration.orders,
     )
 
 

@@ -59,6 +59,9 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     utterances: tuple[str, ...] = ()
     """Things that people say when they want it, for choosing it among many (`voxbridge.services.models.choice`)."""
 
+    orders: tuple[str, ...] = ()
+    """Templates of requests that are calls of it as they stand (`voxbridge.services.models.choice.orders`)."""
+
     undo: bool = False
     """True if what a call did can be taken back with `undo_last`."""
 

@@ -54,6 +54,8 @@ def _tool(function: Function, known: Function | None, *, listed: bool = True) ->
     utterances = _handoff(function) if function.name == HANDOFF else (known or function).utterances  # a page's own bring theirs along
     if utterances:
         told["utterances"] = [text[:UTTERANCE_CHARACTERS] for text in utterances[:UTTERANCES_LIMIT]]
+    if (known or function).orders:
+        told["orders"] = list((known or function).orders)
     if (known or function).effect == "read":
         told["reads"] = True
     if not listed:

@@ -16,6 +16,9 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 MAX_TEXT: Final = 65_536
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 MAX_UTTERANCES: Final = 24
+MAX_ORDERS: Final = 8
+"""Templates of orders of one function."""
+Template = Annotated[str, Field(max_length=500)]
 MAX_NAMED: Final = 8
 """Arguments of a function that name something."""
 MAX_NAMES: Final = 64
@@ -86,6 +89,8 @@ class Function(_Body):
     parameters: dict[str, Any] | None = None
     utterances: Annotated[list[Utterance], Field(max_length=MAX_UTTERANCES)] = []
     """An extension: things that people say when they want it, by which the service chooses among many functions."""
+    orders: Annotated[list[Template], Field(max_length=MAX_ORDERS)] = []
+    """An extension: templates of requests that are calls of it as they stand, for which the model is not asked."""
     listed: bool = True
     """An extension: false for a function that may be called and is not told of in the prompt."""
     names: Annotated[dict[str, Annotated[list[ThingName], Field(max_length=MAX_NAMES)]], Field(max_length=MAX_NAMED)] = {}
@@ -163,7 +168,16 @@ class ChatRequest(_Body):
     def offered(self) -> list[chatml.Tool]:
         """Return the tools for `core`. Raises the errors of `chatml.check_tools`."""
         tools = [
-            chatml.Tool(one.name, one.description or "", one.parameters or {}, tuple(one.utterances), one.listed, one.names, one.reads)
+            chatml.Tool(
+                one.name,
+                one.description or "",
+                one.parameters or {},
+                tuple(one.utterances),
+                one.listed,
+                one.names,
+                tuple(one.orders),
+                one.reads,
+            )
             for one in (offer.function for offer in self.tools or ())
         ]
         chatml.check_tools(tools)

@@ -16,6 +16,7 @@ import msgspec
 
 from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
+from voxbridge.services.models.choice import orders
 from voxbridge.services.models.choice.arguments import narrowed, takes_rest, with_rest, written
 from voxbridge.services.models.choice.router import Router
 from voxbridge.services.models.choice.several import besides, is_said, wishes
@@ -113,6 +114,9 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
     called = {message.call.name for message in messages if message.call is not None}
     answers = messages[-1].role == "tool"
     said, made, answered = routers.asked(messages)
+    ordered = [] if answered else orders.read(said, tools)
+    if ordered:
+        return _ordered(ordered, made, messages, tools)
     wanted = partial(routers.wanted, router)
     takers = {tool.name for tool in tools if takes_rest(tool.parameters)}
     taken = None if answered else besides(said, wanted, takers)
@@ -132,6 +136,20 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
     among = [_for(tool, said, taken.rest if taken else "") for tool in tools if tool.name in likely]
     choice = chatml.Choice("required" if decision.mode == "call" else "auto")
     return _Chosen(choice, among, decision.odds, few, another and made + 1 < len(parts), messages)
+
+
+def _ordered(ordered: Sequence[orders.Order], made: int, messages: list[chatml.Message], tools: Sequence[chatml.Tool]) -> _Chosen:
+    """Choose the next of the calls that a request orders as it stands; behind the last one, and a result that was not said, words."""
+    few = [tool for tool in tools if any(tool.name == order.function for order in ordered)]
+    if len(ordered) > 1:
+        messages = routers.in_parts(messages, [order.part for order in ordered])
+    if made >= len(ordered) or (messages[-1].role == "tool" and not is_said(messages[-1].text)):
+        return _Chosen(chatml.Choice("none"), [], 0.0, few, more=False, messages=messages)
+    order = ordered[made]
+    tool = next(one for one in few if one.name == order.function)
+    values = {name: {"enum": [value]} for name, value in order.arguments.items()}
+    fixed = msgspec.structs.replace(tool, parameters={"type": "object", "properties": values, "required": list(values)})
+    return _Chosen(chatml.Choice("required"), [fixed], 0.0, few, made + 1 < len(ordered), messages)
 
 
 def _for(tool: chatml.Tool, said: str, rest: str) -> chatml.Tool:

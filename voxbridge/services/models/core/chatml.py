@@ -58,6 +58,9 @@ class Tool(msgspec.Struct, frozen=True):
     names: Mapping[str, Sequence[str]] = {}
     """Things that there are now, by the argument that names one."""
 
+    orders: tuple[str, ...] = ()
+    """Templates of requests that are calls of it as they stand (`choice.orders`)."""
+
     reads: bool = False
     """True if it changes nothing: what the user asks about what was done may be a call of it."""
 

@@ -79,7 +79,7 @@ class Offers:
         object for as long as catalogue and agents are."""
         catalogue, roster = await self._store.functions(), self._agents.current()
         if catalogue is not self._offered[0] or roster is not self._offered[1]:
-            bare = (msgspec.structs.replace(function, utterances=(), local=None) for function in catalogue)
+            bare = (msgspec.structs.replace(function, utterances=(), orders=(), local=None) for function in catalogue)
             self._offered = (catalogue, roster, tuple(_with_names(function, roster) for function in bare))
         return self._offered[2]
 

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Proposal
-from voxbridge.services.tools.packs.terminals import crew, named, reach
+from voxbridge.services.tools.packs.terminals import crew, named, orders, reach
 from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.terminals import questions as asked
@@ -49,7 +49,7 @@ Key = Literal[
 ]  # fmt: skip
 
 
-@function(effect="read", timeout_s=15, listed=False)
+@function(effect="read", timeout_s=15, listed=False, orders=orders.LIST)
 async def list_terminals(ctx: Context) -> dict[str, Any]:
     """List the terminals and what their programs do.
 
@@ -79,7 +79,7 @@ async def list_terminals(ctx: Context) -> dict[str, Any]:
     return {"terminals": shown, "count": len(cards), "spoken": f"{said}{more}."}
 
 
-@function(effect="read", timeout_s=15, listed=False)
+@function(effect="read", timeout_s=15, listed=False, orders=orders.READ)
 async def read_terminal(ctx: Context, terminal: Terminal = "", lines: Annotated[int, Meta(ge=1, le=200)] = 20) -> dict[str, Any]:
     """Read what a terminal shows.
 
@@ -150,7 +150,7 @@ async def start_terminal(
     return {**reach.shown(card), "spoken": f"{card.name} is started."}
 
 
-@function(timeout_s=60, listed=False)
+@function(timeout_s=60, listed=False, orders=orders.SEND)
 async def send_to_terminal(text: Text, ctx: Context, terminal: Terminal = "") -> dict[str, Any]:
     """Tell a coding agent in a terminal something, in the user's own words.
 
@@ -213,7 +213,7 @@ async def run_in_terminal(
     return await reach.send(ctx, card, command)
 
 
-@function(timeout_s=15, listed=False, idempotent=False)
+@function(timeout_s=15, listed=False, orders=orders.KEY, idempotent=False)
 async def send_key(
     key: Key,
     ctx: Context,
@@ -259,7 +259,7 @@ async def send_key(
     return {**reach.shown(card), "key": key, "times": times, "spoken": f"I pressed {key.replace('-', ' ')} in {card.name}."}
 
 
-@function(kind="async", effect="read", timeout_s=reach.WAIT_LIMIT_S + 60, listed=False)
+@function(kind="async", effect="read", timeout_s=reach.WAIT_LIMIT_S + 60, listed=False, orders=orders.WAIT)
 async def wait_for_terminal(
     ctx: Context,
     terminal: Terminal = "",
@@ -343,7 +343,7 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
     return {"seconds": seconds, "spoken": "I no longer watch the terminals."}
 
 
-@function(kind="async", timeout_s=reach.WAIT_LIMIT_S + 120, listed=False)
+@function(kind="async", timeout_s=reach.WAIT_LIMIT_S + 120, listed=False, orders=orders.FORWARD)
 async def forward_output(
     source: Annotated[str, Meta(min_length=1, max_length=64, examples=["claude"])],
     ctx: Context,
@@ -393,7 +393,7 @@ async def forward_output(
     return {**sent, "text": text, "source": giver.id, "lines": count, "dropped": seen.dropped, "announce": said, "spoken": said}
 
 
-@function(effect="destructive", timeout_s=45, listed=False)
+@function(effect="destructive", timeout_s=45, listed=False, orders=orders.CLOSE)
 async def close_terminal(ctx: Context, terminal: Terminal = "") -> dict[str, Any]:
     """Close a terminal, and end everything that it started.
 
