@@ -72,6 +72,8 @@ ENGLISH = [
     ("0.30000000000000004", "zero point three"),
     ("2025-11-25T09:30:00+02:00", "November twenty-fifth, twenty twenty-five, nine thirty U T C plus two"),
     (r"It is $17 \times 23 = 391$.", "It is 17 times 23 equals 391."),
+    ("a² + b² = c²", "a squared plus b squared equals c squared"),
+    ("(x+1)² is not 25 m²", "(x+1) squared is not twenty-five square meters"),
     (r"$\frac{-b \pm \sqrt{b^2 - 4ac}}{2a}$", "minus b plus or minus the square root of b squared minus 4ac over 2a"),
     ("It costs $5 and $10.", "It costs five dollars and ten dollars."),
     ("v1.2.3", "version one point two point three"),

@@ -43,6 +43,9 @@ _FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _ROOT: Final = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
 _TEXT: Final = re.compile(r"\\(?:text|mathrm|mathbf|operatorname|boxed)\s*\{([^{}]*)\}")
 _POWER: Final = re.compile(r"\^\{([^{}]*)\}|(?<=[\w)])\^(-?\w)(?!\w)")
+_RAISED: Final = re.compile(r"(?:(?<![\w.,])(?<![0-9] )[a-zA-Z]|[0-9)])([²³])(?!\w)")
+"""A variable, a figure or a bracket that is squared or cubed; "25 m²" is a unit."""
+
 _INDEX: Final = re.compile(r"(?<=\w)_\{([^{}]*)\}")
 _MINUS: Final = re.compile(r"\s*-\s*")
 _COMMAND: Final = re.compile(r"\\([a-zA-Z]+)")
@@ -56,6 +59,8 @@ def plain(text: str, code: str) -> str:
     words = _WORDS.get(code, _WORDS["en"])
     if "$" in text:
         text = _INSIDE.sub(lambda found: _undelimited(found, words), text)
+    if "²" in text or "³" in text:
+        text = _RAISED.sub(lambda found: found[0][:-1] + _power("2" if found[1] == "²" else "3", words), text)
     if "\\" not in text and "^" not in text:
         return text
     text = _FENCES.sub(" ", text)

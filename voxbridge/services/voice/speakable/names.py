@@ -72,9 +72,15 @@ _SAID_AS_WORDS: Final = frozenset(
 _VOWEL: Final = re.compile(r"[AEIOUYÄÖÜ]")
 _ROMAN: Final = re.compile(r"[IVX]+")
 _LETTERS: Final = {code: frozenset(locale.letters.split()) for code, locale in LOCALES.items()}
-_SHORT: Final = {
-    code: re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(locale.short, key=len, reverse=True)))})(?=\s)")
+_SPELLED: Final = {
+    code: locale.short | {short[:1].upper() + short[1:]: words[:1].upper() + words[1:] for short, words in locale.short.items()}
     for code, locale in LOCALES.items()
+}
+"""Abbreviations with their words, also as they begin a sentence."""
+
+_SHORT: Final = {
+    code: re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(spelled, key=len, reverse=True)))})(?=\s)")
+    for code, spelled in _SPELLED.items()
 }
 
 
@@ -173,4 +179,4 @@ def _spelled(locale: Locale, word: re.Match[str]) -> str:
 
 def abbreviations(locale: Locale, text: str) -> str:
     """Spell abbreviations that a voice reads wrong, where something follows: one that ends a piece may end the sentence."""
-    return _SHORT[locale.code].sub(lambda found: locale.short[found[0]], text)
+    return _SHORT[locale.code].sub(lambda found: _SPELLED[locale.code][found[0]], text)
