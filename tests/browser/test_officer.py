@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from tests.browser.conftest import OpenStudio
 from tests.browser.stage.product import Product
 from tests.browser.stage.speech import spoken
 from tests.browser.test_looks import look
+from tests.terminals.coding_agent import PROGRAM
 
 pytestmark = pytest.mark.timeout(600)
 ASKED_MS: Final = 90_000
@@ -69,3 +71,39 @@ def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_
     studio.until_quiet()
     studio.end()
     ask(product, "DELETE", f"/{shell}")
+
+
+def test_the_captains_order_reaches_two_agents_and_the_diff_of_one_the_other(
+    product: Product, open_studio: OpenStudio, tmp_path: Path
+) -> None:
+    order = "Tell Claude to ask before the change, and tell Codex to write the tests. When Claude is done, paste its diff into Codex."
+    clips = {"order": spoken(product.models, order), "yes": spoken(product.models, "Yes.")}
+    program = tmp_path / "agent.py"
+    program.write_text(PROGRAM)
+    logs = {name: tmp_path / name for name in ("Claude", "Codex")}
+    for name, log in logs.items():
+        log.touch()
+        row = {"title": name, "kind": "agent", "command": [sys.executable, str(program), str(log)], "approve": "enter"}
+        ask(product, "PUT", f"/definitions/{name.lower()}-stand-in", **row)
+        terminal = ask(product, "POST", definition=f"{name.lower()}-stand-in", name=name)["id"]
+        assert ask(product, "POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
+    studio = open_studio(clips=clips)
+    studio.page.get_by_role("button", name="Talk to").click()
+    studio.page.get_by_role("radio", name="Officer", exact=True).check()
+    studio.button("Done").click()
+    sid = studio.start()
+    studio.until_quiet()
+
+    studio.say("order")
+    card = studio.page.get_by_role("region", name="Waiting for you").get_by_role("article")
+    expect(card).to_contain_text("create hello.txt", timeout=ASKED_MS)
+    studio.until_said("assistant", "asks for permission")
+    studio.until_quiet()
+    look(studio, "officer-crew-asks")
+    assert "tests" in logs["Codex"].read_text()
+    assert "diff of" not in logs["Codex"].read_text(), "the first is not done"
+    studio.say("yes")
+    studio.until_said("assistant", "lines from Claude")
+    assert "diff of" in logs["Codex"].read_text()
+    assert [event for event in product.log(sid) if "diff of" in str(event)] == [], "no model has read it"
+    studio.end()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from nats.aio.client import Client
 
 from tests.eventually import eventually
+from tests.terminals.coding_agent import PROGRAM
 from tests.terminals.serving import Process, process
 from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import Asking, asking
@@ -27,27 +27,6 @@ from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.model import LOCAL_HOST, Card, Definition, Kind, Phase, Reason, Source, State
 
 pytestmark = pytest.mark.timeout(120)
-
-AGENT = f"""
-import sys
-def says(report):
-    sys.stdout.write("\\x1b]7501;" + report + "\\x1b\\\\")
-    sys.stdout.flush()
-print("agent ready \x1b[?2004h", flush=True)
-says("state=idle")
-for line in sys.stdin:
-    while "\x1b[200~" in line and "\x1b[201~" not in line:
-        line += sys.stdin.readline()
-    words = line.replace("\x1b[200~", "").replace("\x1b[201~", "").strip()
-    says("state=working")
-    print("> " + words.upper(), flush=True)
-    if "ask" in words:
-        says("state=blocked:kind=permission:msg={base64.b64encode(b"create hello.txt").decode()}")
-        sys.stdin.readline()
-        says("state=working")
-    print("diff of", words.split()[0] if words else "nothing", flush=True)
-    says("state=done")
-"""
 
 
 def card(phase: Phase, *, since: int = 0, kind: Kind = "agent", source: Source = "program", words: str = "", reason: Reason = "") -> Card:
@@ -99,7 +78,7 @@ def service(nats_url: str, redis_url: str) -> Any:
 @pytest.fixture
 async def ask(service: Process, executors: Executors, caller: Caller, connection: Client, tmp_path: Path) -> AsyncIterator[Asking]:
     program = tmp_path / "agent.py"
-    program.write_text(AGENT)
+    program.write_text(PROGRAM)
     async with asking(executors, caller, tmp_path / "work", "terminals") as ask:
 
         async def answers() -> bool:
