@@ -255,7 +255,11 @@ class Terminal:
         before = self._viewed.get(seq)
         if before is None:
             return "That view of the screen is too old, or of the program before its restart. Read the screen again."
-        return "" if before == self.foreground() else "Another program is in the foreground since the screen was read. Read it again."
+        last = self.commands.last  # a shell says that it begins a command before that has the foreground
+        begins = last.begun is not None and last.begun >= seq and last.ended is None
+        if before == self.foreground() and not begins:
+            return ""
+        return "Another program is in the foreground since the screen was read. Read it again."
 
     def looked(self) -> None:
         """Take that somebody looked."""

@@ -294,8 +294,10 @@ class Holder:
         held.ending.clear()
 
     def _kill_strays(self) -> None:
-        """Kill what is below this process and has no keeper."""
-        left = processes.descendants(os.getpid(), without=frozenset(held.keeper for held in self._held.values()))
+        """Kill what is below this process and has no keeper. One that was killed is heard of before what was below it comes here: it counts
+        as no keeper, so that this is done again until nothing is left."""
+        keepers = frozenset(held.keeper for held in self._held.values() if held.left is None)
+        left = processes.descendants(os.getpid(), without=keepers)
         for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
