@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum
@@ -28,6 +29,9 @@ _NO_SOUND: Final = 1_000
 """Bytes of a request: longer than one with a WAV file without samples."""
 
 USUAL: Final[dict[str, list[Any]]] = {"stt": ["Hello there."], "llm": ["All right."], "tts": [200], "turn": [0.9]}
+
+
+_FIELD = re.compile(rb'name="(\w+)"\r\n\r\n([^\r]*)\r\n')
 
 
 class Fault(Enum):
@@ -87,7 +91,7 @@ class ModelServer:
         self._released.set()
 
     def asked(self, part: str) -> list[dict[str, Any]]:
-        """Return the JSON bodies of the requests to a part, without those of one token; a form counts as empty."""
+        """Return the JSON bodies of the requests to a part, without those of one token; of a form its fields, without the file."""
         return [body for where, body in self.requests if where == part and body.get("max_tokens") != 1]
 
     async def until_asked(self, part: str, count: int = 1) -> None:
@@ -126,7 +130,8 @@ class ModelServer:
         path = head.split(" ", 2)[1]
         length = next((int(line.split(":")[1]) for line in head.splitlines() if line.lower().startswith("content-length:")), 0)
         payload = await reader.readexactly(length)
-        body = json.loads(payload) if payload.startswith(b"{") else {}
+        form = {name.decode(): value.decode() for name, value in _FIELD.findall(payload)}
+        body = json.loads(payload) if payload.startswith(b"{") else form
         if path == READY:
             writer.write(_head(200, "application/json", "content-length: 13") + b'{"models":{}}')
             await writer.drain()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tests.voice.conversation import FUNCTIONS, Conversation
+from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import Agent, AgentTeam
 from voxbridge.shared.events import gateway, tools
@@ -83,3 +86,9 @@ def test_what_a_task_tells_on_the_way_is_said_when_nobody_speaks() -> None:
     call.write("It is noon.")
     heard(call)
     assert [one.text for one in call.events(ev.AgentSaid)] == ["On the bridge.", "It is noon.", asks]
+
+
+def test_the_recogniser_is_told_the_vocabulary_of_the_agent_that_speaks() -> None:
+    call = session(msgspec.structs.replace(OFFICER, vocabulary=("Claude", "its diff")))
+    call.speak("Hello?")
+    assert {effect.vocabulary for _, effect in call.effects(out.Transcribe)} == {("Claude", "its diff")}

@@ -79,6 +79,13 @@ async def test_a_transcription_sends_a_wav_file_and_gives_the_words(server: Mode
         assert (file.getframerate(), file.getnchannels(), file.getsampwidth(), file.getnframes()) == (16_000, 1, 2, 16_000)
 
 
+async def test_a_recogniser_is_told_what_is_likely_to_be_said(server: ModelServer, models: Models) -> None:
+    server.script("stt", ["Ask Gemini."], ["Ask Gemini."])
+    await models.transcribe(bytes(3_200), vocabulary=("Claude", "its diff"))
+    await models.transcribe(bytes(3_200))
+    assert [form.get("prompt") for form in server.asked("stt")] == ["Claude, its diff.", None]
+
+
 async def test_the_turn_model_gives_a_probability(server: ModelServer, models: Models) -> None:
     server.script("turn", [0.25])
     assert await models.judge_turn(bytes(3_200)) == 0.25

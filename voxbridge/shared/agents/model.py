@@ -51,6 +51,9 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     voice: str = ""
     language: str = ""
+    vocabulary: tuple[str, ...] = ()
+    """Names and words that are likely to be said to it, for the recogniser."""
+
     tools: tuple[str, ...] | None = None
     """Names of the functions that it may call; None stands for all that the catalogue lists for models."""
 

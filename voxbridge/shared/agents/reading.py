@@ -22,6 +22,7 @@ PIPELINES_LIMIT: Final = 64
 STAGES_LIMIT: Final = 32
 TOOLS_LIMIT: Final = 64
 STARTS_LIMIT: Final = 4
+VOCABULARY_LIMIT: Final = 32
 GRAPHS_LIMIT: Final = 10
 PROBLEMS_LIMIT: Final = 100
 PROMPT_LIMIT: Final = 16_384
@@ -30,7 +31,7 @@ TEXT_LIMITS: Final = {"role": 200, "description": 500, "scope": 500, "greeting":
 
 _ROLES: Final = ("model", "stt", "llm", "tts")
 _FLAGS: Final = ("manual_activity", "search", "filler", "record", "expert")
-_OTHERS: Final = ("prompt", "language", "tools", "starts", "handoffs", "output", "knowledge")
+_OTHERS: Final = ("prompt", "language", "vocabulary", "tools", "starts", "handoffs", "output", "knowledge")
 AGENT_FIELDS: Final = ("name", *TEXT_LIMITS, *_ROLES, *_OTHERS, *_FLAGS)
 PIPELINE_FIELDS: Final = ("name", "description", "hand_back", "stages")
 STAGE_FIELDS: Final = ("phase", "agent", "next")
@@ -39,6 +40,7 @@ _FUNCTION: Final[Form] = (
     re.compile(r"[a-z][a-z0-9_]{0,63}"),
     "the name of a function: lower-case letters, digits and underscores, at most 64",
 )
+_WORD: Final[Form] = (re.compile(r"[^\s,\x00-\x1f][^,\x00-\x1f]{0,63}"), "a name or a few words, at most 64 characters, without commas")
 _GRAPH: Final[Form] = (re.compile(r"[^\s\x00-\x1f][^\x00-\x1f]{0,59}"), "the name of a knowledge graph, at most 60 characters")
 _OUTPUT: Final = {False: (re.compile("audio|text"), "audio or text"), True: (re.compile("audio"), "audio beside `model`, which speaks")}
 _LANGUAGE: Final[Form] = (re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}"), "a language code such as en or pt-BR")
@@ -120,6 +122,9 @@ class _Reading:
         for name in starts:
             if "tools" in given and name not in tools:
                 file.wrong(starts[name], f"names {name}, which is not among its `tools`. Add it there.")
+        vocabulary = tuple(file.names(fields, "vocabulary", VOCABULARY_LIMIT, "words", _WORD))
+        if vocabulary and "model" in given:
+            file.wrong(fields["vocabulary"], "does not go with `model`, which hears itself: it is for the recogniser of `stt`.")
         graphs = tuple(file.names(fields, "knowledge", GRAPHS_LIMIT, "knowledge graphs", _GRAPH))
         expert = file.flag(fields, "expert") or False
         if graphs and not expert:
@@ -141,6 +146,7 @@ class _Reading:
             arrival=texts["arrival"],
             voice=texts["voice"],
             language=file.text(fields, "language", form=_LANGUAGE),
+            vocabulary=vocabulary,
             tools=tools if "tools" in given else None,
             starts=tuple(starts),
             handoffs=tuple(handoffs),

@@ -26,6 +26,8 @@ class Transcribe(msgspec.Struct, frozen=True, kw_only=True, tag="transcribe"):
     provider: str = ""
     model: str = ""
     language: str = ""
+    vocabulary: tuple[str, ...] = ()
+    """Names and words that are likely in it."""
 
 
 class JudgeTurn(msgspec.Struct, frozen=True, kw_only=True, tag="judge_turn"):

@@ -62,9 +62,8 @@ class ModelEffects:
         models = self._place.models
         match effect:
             case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
-                found = await models.transcribe(
-                    self._microphone.audio(from_ms, to_ms), provider=effect.provider, model=effect.model, language=effect.language
-                )
+                pcm, words = self._microphone.audio(from_ms, to_ms), effect.vocabulary
+                found = await models.transcribe(pcm, effect.provider, effect.model, effect.language, words)
                 self._take(inputs.Transcribed(effect=effect_id, text=found.text, language=found.language, confidence=found.confidence))
             case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
                 self._take(inputs.TurnJudged(effect_id, await models.judge_turn(self._microphone.audio(from_ms, to_ms))))

@@ -112,7 +112,14 @@ def _understand(t: Transition, utterance: Utterance, *, judge: bool) -> Utteranc
 
 def _transcribe(t: Transition, from_ms: int, to_ms: int) -> out.Transcribe:
     agent = t.team.agent
-    return out.Transcribe(from_ms=from_ms, to_ms=to_ms, provider=agent.stt.provider, model=agent.stt.model, language=agent.language)
+    return out.Transcribe(
+        from_ms=from_ms,
+        to_ms=to_ms,
+        provider=agent.stt.provider,
+        model=agent.stt.model,
+        language=agent.language,
+        vocabulary=agent.vocabulary,
+    )
 
 
 def hear_again(t: Transition) -> None:

@@ -99,8 +99,11 @@ class Models:
         """Load the SDKs of the vendors that have keys, so that the first request to them need not wait."""
         await self._language.prepare()
 
-    async def transcribe(self, pcm: bytes, provider: str = "", model: str = "", language: str = "") -> Transcript:
-        """Transcribe PCM16 at 16 kHz. Empty names stand for the installation's own endpoint, and for its default model and language."""
+    async def transcribe(
+        self, pcm: bytes, provider: str = "", model: str = "", language: str = "", vocabulary: Sequence[str] = ()
+    ) -> Transcript:
+        """Transcribe PCM16 at 16 kHz in which some words are likely. Empty names stand for the installation's own endpoint, and for its
+        default model and language."""
         where = one_of(self._stt, provider, "transcription")
         spoken = language or self._config.language
         chosen = named_model(model or where.model, provider)
@@ -112,6 +115,7 @@ class Models:
                     # Transcription models know languages, and refuse a tag with a region.
                     language=spoken.partition("-")[0],
                     response_format="json",
+                    prompt=f"{', '.join(vocabulary)}." if vocabulary else omit,
                 )
                 text = found.text.strip()
         if len(text) > TEXT_LIMIT:
