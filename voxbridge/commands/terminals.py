@@ -89,7 +89,7 @@ def start(program: str, name: str, workspace: str, directory: str | None) -> Non
 
 @terminals.command()
 @click.argument("terminal")
-@click.option("--view", type=click.Choice(["screen", "scrollback", "command"]), default="screen", show_default=True)
+@click.option("--view", type=click.Choice(["screen", "scrollback", "command", "turn"]), default="screen", show_default=True)
 @click.option("--lines", type=click.IntRange(1, 1_000), default=40, show_default=True)
 def read(terminal: str, view: str, lines: int) -> None:
     """Print what a terminal shows, as text."""

@@ -194,6 +194,7 @@ async def test_output_goes_from_one_program_to_another_once_the_first_is_done(as
 
     async def arrived() -> bool:
         screen = (await ask.answer("read_terminal", terminal="codex", lines=200))["text"]
+        assert "AGENT READY" not in screen, "that was before it was asked"
         return "> WRITE TESTS FOR IT:" in screen and "DIFF OF ASK" in screen
 
     await eventually(arrived)

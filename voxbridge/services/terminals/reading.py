@@ -10,7 +10,8 @@ from voxbridge.shared.terminals.questions import VIEW_BYTES, Read, Seen
 
 
 def read(terminal: Terminal, asked: Read) -> Seen:
-    """Return a view: the screen, what was written since a view, the lines above the screen too, or the last command's output."""
+    """Return a view: the screen, what was written since a view, the lines above the screen too, the last command's output, or what was
+    written since a text was last submitted."""
     exit_code = None
     dropped = 0
     if asked.view == "screen":
@@ -21,9 +22,10 @@ def read(terminal: Terminal, asked: Read) -> Seen:
         lines, dropped = _since(terminal, asked.since)
     elif asked.view == "command":
         lines, dropped, exit_code = _command(terminal)
+    elif "alternate_screen" in terminal.screen.modes:  # it is drawn over again, so that what was written is no text
+        lines = terminal.screen.rows()
     else:
-        message = f"A terminal has no view {asked.view} yet. Views are screen, since, scrollback and command."
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="view")
+        lines, dropped = _since(terminal, min(terminal.meta.submitted, terminal.ring.count))
     dropped += max(0, len(lines) - asked.lines)
     kept, left = _bounded(lines[-asked.lines :])
     row, column = terminal.screen.cursor

@@ -63,6 +63,7 @@ async def send(terminal: Terminal, said: str, how: Submit, now: int, *, submit: 
         started = terminal.commands.begun
         terminal.typed(keys.encode("enter"))
         if proof := await _proof(terminal, before.since, offset, started, how.proof_ms / 1_000):
+            terminal.meta.submitted = offset
             return Sent(outcome="submitted", proof=proof, removed=removed)
     reason = "The text was typed, and nothing shows that the program took it. Look at its screen."
     return Sent(outcome="not_submitted", reason=reason, removed=removed)

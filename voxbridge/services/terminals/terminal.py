@@ -84,6 +84,9 @@ class Meta(msgspec.Struct, kw_only=True):
     at: int = 0
     """Bytes of output that `known` and `last` were made from."""
 
+    submitted: int = 0
+    """Bytes of output when a text was last submitted."""
+
 
 class Terminal:
     """A terminal of this host. `publish` sends output to viewers, `changed` is called after everything that its card shows."""

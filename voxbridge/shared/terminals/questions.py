@@ -23,7 +23,7 @@ VIEW_BYTES: Final = 4_096
 
 _A = TypeVar("_A", bound=msgspec.Struct)
 Terminal = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
-View = Literal["screen", "since", "scrollback", "command", "transcript"]
+View = Literal["screen", "since", "scrollback", "command", "turn"]
 Signal = Literal["INT", "TERM", "HUP", "KILL", "STOP", "CONT"]
 Until = Literal["turn_end", "idle", "text", "blocked", "exit"]
 

@@ -80,10 +80,12 @@ async def until_done(ctx: Context, card: Card) -> None:
 
 
 async def output_of(ctx: Context, card: Card, lines: int) -> asked.Seen:
-    """Return what a shell's last command wrote, or else the last lines of a terminal."""
-    if card.kind == "shell":
-        with suppress(VoxbridgeError):  # its shell may mark no commands
-            return await ctx.terminals(asked.Read(by=decided_by(ctx), terminal=card.id, view="command", lines=lines))
+    """Return what a shell's last command wrote, what another program wrote since it was last told something, or the last lines."""
+    view: asked.View = "command" if card.kind == "shell" else "turn"
+    with suppress(VoxbridgeError):  # its shell may mark no commands
+        seen = await ctx.terminals(asked.Read(by=decided_by(ctx), terminal=card.id, view=view, lines=lines))
+        if seen.text.strip():
+            return seen
     return await ctx.terminals(asked.Read(by=decided_by(ctx), terminal=card.id, view="scrollback", lines=lines))
 
 
