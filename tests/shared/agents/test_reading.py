@@ -212,11 +212,6 @@ SPEECH = "local, openai or the name of an endpoint, with :MODEL where you want a
             "tools:\n  - a\n  - b-c\n",
             "3: `tools[1]` must be the name of a function: lower-case letters, digits and underscores, at most 64; it is 'b-c'.",
         ),
-        (
-            "model: gemini\nvocabulary: [a]\n",
-            "2: `vocabulary` does not go with `model`, which hears itself: it is for the recogniser of `stt`.",
-        ),
-        ("tools: [a]\nstarts:\n  - b\n", "3: `starts[0]` names b, which is not among its `tools`. Add it there."),
         ("tools:\n  - a\n  - a\n", "3: `tools[1]` is a, which is in the list already."),
         (
             "tools:\n  -\n",
@@ -312,14 +307,6 @@ def test_lists_have_limits(tmp_path: Path) -> None:
         return f"tools: [{', '.join(f't{index}' for index in range(number))}]\n"
 
     assert len(agent_of(tmp_path, tools(reading.TOOLS_LIMIT)).tools or ()) == reading.TOOLS_LIMIT
-    words = [f"w{number}" for number in range(reading.VOCABULARY_LIMIT)]
-    assert agent_of(tmp_path, f"vocabulary: {words}\n").vocabulary == tuple(words)
-    assert problem_of(tmp_path, f"vocabulary: {[*words, 'more']}\n") == "x.yaml:1: `vocabulary` has 33 elements; at most 32 are taken."
-    assert agent_of(tmp_path, f"vocabulary: [{'x' * 64}]\n").vocabulary == ("x" * 64,)
-    assert "at most 64 characters" in problem_of(tmp_path, f"vocabulary: [{'x' * 65}]\n")
-    starts = "starts: [a, b, c, d"
-    assert len(agent_of(tmp_path, f"{starts}]\n").starts) == reading.STARTS_LIMIT
-    assert problem_of(tmp_path, f"{starts}, e]\n") == "x.yaml:1: `starts` has 5 elements; at most 4 are taken."
     assert problem_of(tmp_path, tools(reading.TOOLS_LIMIT + 1)) == "x.yaml:1: `tools` has 65 elements; at most 64 are taken."
 
 
