@@ -55,8 +55,8 @@ def test_what_is_denied_wants_words(router: Router) -> None:
         "не ставь таймер", "タイマーを設定しないで", "不要设置定时器", "타이머 설정하지 마", "टाइमर मत लगाओ",
     ],
 )  # fmt: skip
-def test_what_is_denied_in_another_language_wants_words(router: Router, said: str) -> None:
-    assert decided(router, said) == "words"
+def test_what_is_denied_in_another_language_is_denied(said: str) -> None:
+    assert mood(said) == "denied"
 
 
 @pytest.mark.parametrize(
