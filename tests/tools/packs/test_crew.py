@@ -128,7 +128,7 @@ async def click(caller: Caller, question: ApprovalRequested, answer: Literal["ap
 
 async def test_what_a_program_asks_is_asked_and_a_yes_is_typed_into_it_and_its_end_is_told(ask: Asking, caller: Caller) -> None:
     watch = await ask.answer("watch_terminals")
-    assert watch["status"] == "started"
+    assert (watch["status"], watch["spoken"]) == ("started", "I keep watch.")
     for name in ("claude", "codex"):
         await ask.answer("send_to_terminal", terminal=name, text="ask for a file")
     wanted = "asks for permission: create hello.txt. Shall I say yes? Please say yes or no."

@@ -96,6 +96,7 @@ class Declaration:
     outlives: bool = False
     undo: Undo | None = None
     orders: tuple[str, ...] = ()
+    begins: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,7 @@ class Tool:
     listed: bool = True
     utterances: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
+    begins: str = ""
     local: dict[str, Any] | None = None
     browser: bool = False
     outlives: bool = False
@@ -168,6 +170,7 @@ class More(TypedDict, total=False):
     outlives: bool
     undo: Undo
     orders: tuple[str, ...]
+    begins: str
 
 
 def function(
@@ -194,18 +197,17 @@ def function(
     a call: by default each time for a destructive function, else never. One that is not `listed` is offered only to agents whose file
     names it; the others reach it through `run_tool`.
 
-    `orders` are templates of requests that are calls of it as they stand, with their arguments in the user's own words
-    (`voxbridge.services.models.choice.orders`): the installation's own model is not asked then.
+    `begins` is the sentence with which a task answers its call. `orders` are templates of requests that are calls of it as they stand, for
+    which the installation's own model is not asked (`voxbridge.services.models.choice.orders`).
 
     The docstring says what the function does, each argument's meaning (`Args`), and things that people say when they want it (`Examples`, a
     line each), by which a small model chooses it among many.
     """
     if kind not in ("server", "async", "browser"):
         raise ValueError(f"kind is 'server', 'async' or 'browser', not {kind!r}")
-    outlives = more.get("outlives", False)
+    outlives, undo = more.get("outlives", False), more.get("undo")
     if outlives and kind != "async":
         raise ValueError("only an async function outlives its session")
-    undo = more.get("undo")
     if undo is not None and effect == "read":
         raise ValueError("a function that only reads has nothing to take back")
     isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
@@ -223,6 +225,7 @@ def function(
         outlives=outlives,
         undo=undo,
         orders=more.get("orders", ()),
+        begins=more.get("begins", ""),
     )
 
     def declare(function: _F) -> _F:
@@ -349,6 +352,7 @@ def describe(function: Callable[..., Any], *, timeout_s: float) -> Tool:
         outlives=declaration.outlives,
         undo=declaration.undo,
         orders=declaration.orders,
+        begins=declaration.begins,
     )
 
 

@@ -128,7 +128,7 @@ def _start(state: State, call: Call, ends_at: int, now: int) -> Steps:
     call = replace(call, phase=Running(attempt, now, ends_at))
     outputs: list[Output] = [Append(ToolStarted(call_id=call.id, name=call.name, attempt=attempt))]
     if call.rules.mode == "task" and not call.answered:
-        call, answer = answered(call, {"spoken": f"Started {words(call.target.name)}."}, now)
+        call, answer = answered(call, {"spoken": call.rules.begins or f"Started {words(call.target.name)}."}, now)
         outputs += answer
     if call.answered and not call.started and call.rules.mode != "alarm":
         call = replace(call, started=True)

@@ -90,6 +90,9 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted", omit_d
     counted: bool = False
     """True for a task that counts among those of its account until it ends."""
 
+    begins: str = ""
+    """Sentence with which a task answers its call; empty: the usual one."""
+
     target: Target | None = None
     definition: str = ""
     """Digest of what a person approves, if one must: the function, or the macro, as it is now."""

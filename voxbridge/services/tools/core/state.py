@@ -77,6 +77,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     approval: Approval = "never"
     outlives: bool = False
     counted: bool = False
+    begins: str = ""
     definition: str = ""
     """Digest of what a person is asked to approve."""
 

@@ -205,7 +205,9 @@ def _looked_up(state: State, input: Accepted | Rejected, call: Call, now: int) -
     if isinstance(input, Rejected):
         return calls.close(state, call, input.error, now)
     rules = Rules(mode=input.mode, timeout_ms=input.timeout_ms, idempotent=input.idempotent, effect=input.effect, approval=input.approval)
-    rules = replace(rules, start=input.start, definition=input.definition, outlives=input.outlives, counted=input.counted)
+    rules = replace(
+        rules, start=input.start, definition=input.definition, outlives=input.outlives, counted=input.counted, begins=input.begins
+    )
     call = replace(call, rules=rules, target=input.target or call.target)
     if call.run and rules.start is not None:
         message = f"{call.target.name} is no step of a macro; a macro runs another one by itself."

@@ -79,6 +79,7 @@ def look_up(
         effect=tool.effect,
         approval=approval,
         outlives=tool.outlives,
+        begins=tool.begins,
         target=target if target != Target(wanted.name, wanted.arguments) else None,
         definition=tool.definition if approval != "never" else "",
     )

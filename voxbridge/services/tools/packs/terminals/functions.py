@@ -259,7 +259,7 @@ async def send_key(
     return {**reach.shown(card), "key": key, "times": times, "spoken": f"I pressed {key.replace('-', ' ')} in {card.name}."}
 
 
-@function(kind="async", effect="read", timeout_s=reach.WAIT_LIMIT_S + 60, listed=False, orders=orders.WAIT)
+@function(kind="async", effect="read", timeout_s=reach.WAIT_LIMIT_S + 60, begins="I will tell you.", listed=False, orders=orders.WAIT)
 async def wait_for_terminal(
     ctx: Context,
     terminal: Terminal = "",
@@ -300,7 +300,7 @@ async def wait_for_terminal(
     return {**reach.shown(card), "met": waited.met, "announce": said, "spoken": said}
 
 
-@function(kind="async", effect="read", timeout_s=WATCH_LIMIT_S + 60, listed=False)
+@function(kind="async", effect="read", timeout_s=WATCH_LIMIT_S + 60, begins="I keep watch.", listed=False)
 async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WATCH_LIMIT_S)] = WATCH_LIMIT_S) -> dict[str, Any]:
     """Watch all terminals, and say when a program asks something, is done with its work, or has ended.
 
@@ -343,7 +343,7 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
     return {"seconds": seconds, "spoken": "I no longer watch the terminals."}
 
 
-@function(kind="async", timeout_s=reach.WAIT_LIMIT_S + 120, listed=False, orders=orders.FORWARD)
+@function(kind="async", timeout_s=reach.WAIT_LIMIT_S + 120, begins="I will pass it on.", listed=False, orders=orders.FORWARD)
 async def forward_output(
     source: Annotated[str, Meta(min_length=1, max_length=64, examples=["claude"])],
     ctx: Context,
