@@ -157,6 +157,25 @@ async def test_a_yes_to_what_is_asked_no_more_types_nothing(ask: Asking, caller:
     assert failed.error.code == Code.CONFLICT
 
 
+async def test_a_yes_to_a_question_is_none_to_the_same_words_asked_again(ask: Asking, caller: Caller, connection: Client) -> None:
+    async def blocked(text: str) -> str:
+        sent = await ask.answer("send_to_terminal", terminal="claude", text=text)
+        wait = asked.Wait(by="tester", terminal=sent["terminal"], until="blocked", timeout_s=20)
+        assert (await terminals.ask(connection, LOCAL_HOST, wait)).met
+        return str(sent["terminal"])
+
+    terminal = await blocked("ask for a file")
+    await ask.answer("send_key", terminal="claude", key="enter")
+    question = await asks(caller, "Claude asks")
+    await terminals.ask(connection, LOCAL_HOST, asked.SendKey(by="tester", terminal=terminal, key="enter"))
+    assert (await terminals.ask(connection, LOCAL_HOST, asked.Wait(by="tester", terminal=terminal, until="idle", timeout_s=20))).met
+    await blocked("ask for another file")
+    await click(caller, question)
+    failed, _ = await caller.next((TaskCompleted, TaskFailed), question.call_id)
+    assert isinstance(failed, TaskFailed), failed
+    assert failed.error.code == Code.CONFLICT
+
+
 async def test_where_no_key_may_be_pressed_a_question_is_told(ask: Asking, caller: Caller) -> None:
     watch = {"name": "watch_terminals", "arguments": {}, "kind": "async", "turn": 1, "deadline_ms": 30_000, "account": "local"}
     await caller.say(ToolCalled(call_id="w1", allowed=("watch_terminals",), **watch))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta
 
@@ -220,6 +220,7 @@ async def send_key(
     terminal: Terminal = "",
     times: Annotated[int, Meta(ge=1, le=20)] = 1,
     about: Annotated[str, Meta(max_length=300), Local(None)] = "",
+    since: Annotated[int, Meta(ge=0, le=2**53), Local(None)] = 0,
 ) -> dict[str, Any] | Proposal:
     """Press a key in a terminal: to stop a program, to choose, or to answer its question.
 
@@ -228,6 +229,7 @@ async def send_key(
         terminal: Name of the terminal; none: the active one.
         times: How often.
         about: Question of the program that the key answers.
+        since: Time at which the program began to ask it, µs.
 
     Examples:
         press escape in codex
@@ -249,9 +251,9 @@ async def send_key(
     if ctx.attempt == 1 and asks and key not in REFUSALS:
         shall = "say yes" if key == await reach.approves(ctx, card) else f"press {key}"
         question = f"{card.name} {crew.doing(card)[:SPOKEN_WORDS_ASKED]}. Shall I {shall}? Please say yes or no."
-        given = {"key": key, "terminal": card.id, "times": times, "about": card.state.words}
+        given = {"key": key, "terminal": card.id, "times": times, "about": card.state.words, "since": card.state.since}
         return Proposal(arguments=given, question=question, topic=card.id)
-    if ctx.attempt > 1 and not (asks and about == card.state.words):
+    if ctx.attempt > 1 and not (asks and (about, since) == (card.state.words, card.state.since)):
         raise VoxbridgeError(Code.CONFLICT, f"{card.name} asks that no more, so nothing was pressed.", field="terminal")
     done = await ctx.terminals(asked.SendKey(by=reach.decided_by(ctx), terminal=card.id, key=key, times=times))
     if done.outcome == "not_submitted":
@@ -327,10 +329,11 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
     while (left_s := ends - time.monotonic()) > 0:
         try:
             cards = await reach.cards_of(ctx)
-            asking = crew.asking(known, cards) if answers else []
-            for card in asking:
-                await ctx.begin("send_key", {"key": await reach.approves(ctx, card), "terminal": card.id})
-            if news := crew.report(known, cards, [card.id for card in asking]):
+            asking = {card.id: await reach.approves(ctx, card) for card in crew.asking(known, cards)} if answers else {}
+            asking = {terminal: key for terminal, key in asking.items() if key in get_args(Key)}  # another is told of, and answered by hand
+            for terminal, key in asking.items():
+                await ctx.begin("send_key", {"key": key, "terminal": terminal})
+            if news := crew.report(known, cards, asking):
                 await ctx.tell(news)
             known = {card.id: card for card in cards}
             since = {card.id: card.state.since for card in cards}
