@@ -27,7 +27,7 @@ TOKENS = (
 SNIPPETS = st.sampled_from(TOKENS.split())
 RAGGED = st.lists(SNIPPETS | st.sampled_from([" ", "\n", "\t", "\u00a0"]), max_size=30).map("".join)
 ANY = st.text(max_size=200) | RAGGED
-TAGS = st.sampled_from([*LANGUAGES, "it", "", "en-GB", "de_DE"])
+TAGS = st.sampled_from([*LANGUAGES, "sv", "", "en-GB", "de_DE"])
 
 ENGLISH = [
     ("It costs $3.50.", "It costs three dollars and fifty cents."),
@@ -252,8 +252,8 @@ def test_a_date_with_slashes_is_read_as_the_region_writes_it(tag: str, said: str
 
 
 def test_a_language_without_rules_keeps_its_numbers_and_loses_its_markup() -> None:
-    assert speakable("**Costa** 3,50 € il 5/1/2024, 2*3, vedi `get_user` & [qui](https://example.org)", "it") == (
-        "Costa 3,50 € il 5/1/2024, 2×3, vedi get user & qui"
+    assert speakable("**Kostar** 3,50 € den 5/1/2024, 2*3, se `get_user` & [här](https://example.org)", "sv") == (
+        "Kostar 3,50 € den 5/1/2024, 2×3, se get user & här"
     )
 
 

@@ -26,6 +26,18 @@ TEXTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("x ≥ 5 and y ≠ 3", "x is at least 5 and y is not 3"),
         ("It took 2h 35m.", "It took two hours thirty-five minutes."),
         ("Flight BA2490 leaves at 6:05pm.", "Flight B A two four nine zero leaves at 6:05pm."),
+        (
+            "The flight takes 1h 45m and costs £89.50.",
+            "The flight takes one hour forty-five minutes and costs eighty-nine pounds and fifty pence.",
+        ),
+        ("Mix 250 ml milk with 1½ cups of flour.", "Mix two hundred and fifty milliliters milk with one and a half cups of flour."),
+        ("Pay by 31/12/2026 to save 15%.", "Pay by December thirty-first, twenty twenty-six to save fifteen percent."),
+        (
+            "It's -3 °F outside, i.e. about -19.4 °C.",
+            "It's minus three degrees Fahrenheit outside, that is about minus nineteen point four degrees Celsius.",
+        ),
+        ("Your code is 482 913.", "Your code is four eight two, nine one three."),
+        ("2^10 = 1024", "2 to the power of 10 equals 1024"),
     ),
     "de": (
         (
@@ -38,6 +50,13 @@ TEXTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("Ruf 030 1234567 an.", "Ruf null drei null, eins zwei drei vier fünf sechs sieben an."),
         ("100 % von 1/4 sind 0,25.", "einhundert Prozent von ein Viertel sind null Komma zwei fünf."),
         ("x² + y² = 25", "x zum Quadrat plus y zum Quadrat gleich 25"),
+        (
+            "Der Zug fährt um 7.05 Uhr ab und kostet 1,5 Mio. €.",
+            "Der Zug fährt um sieben Uhr fünf ab und kostet eins Komma fünf Millionen Euro.",
+        ),
+        ("Die PIN lautet 0815.", "Die PIN lautet null acht eins fünf."),
+        ("Ca. 2,5 GB in 30 s.", "Circa zwei Komma fünf Gigabyte in dreißig Sekunden."),
+        ("Die Sitzung ist vom 3. bis 5. Juni.", "Die Sitzung ist vom dritten bis fünften Juni."),
     ),
     "fr": (
         ("Ça coûte 1 299,99 €.", "Ça coûte mille deux cent quatre-vingt-dix-neuf euros et quatre-vingt-dix-neuf centimes."),
@@ -46,6 +65,12 @@ TEXTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("3,5 km à 120 km/h", "trois virgule cinq kilomètres à cent vingt kilomètres par heure"),
         ("1er mai, 2e étage", "premier mai, deuxième étage"),
         ("Il fait -5 °C.", "Il fait moins cinq degrés Celsius."),
+        (
+            "La réunion dure 1h 30m et coûte 2,5 millions d'euros.",
+            "La réunion dure une heure trente et coûte deux virgule cinq millions d'euros.",
+        ),
+        ("Le code est 4821.", "Le code est quatre huit deux un."),
+        ("Écrivez à info@exemple.fr.", "Écrivez à info arobase exemple point fr."),
     ),
     "es": (
         (
@@ -57,6 +82,42 @@ TEXTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("50 % de 1/2", "cincuenta por ciento de un medio"),
         ("EE. UU. tiene 50 estados", "Estados Unidos tiene 50 estados"),
         ("Hace -5 °C hoy.", "Hace menos cinco grados Celsius hoy."),
+        ("La empresa vale 2,5 millones de €.", "La empresa vale dos coma cinco millones de euros."),
+        ("Pesa 1 kg y mide 1,70 m.", "Pesa un kilogramo y mide uno coma siete cero metros."),
+        ("El código es 4821.", "El código es cuatro ocho dos uno."),
+        ("Vive en el 3.º piso, 1.ª puerta.", "Vive en el tercer piso, primera puerta."),
+    ),
+    "it": (
+        (
+            "Il prezzo è 1.299,99 €, cioè circa $1.500.",
+            "Il prezzo è milleduecentonovantanove euro e novantanove centesimi, cioè circa millecinquecento dollari.",
+        ),
+        ("La riunione è il 3 aprile 2026 alle 14:30.", "La riunione è il tre aprile duemilaventisei alle quattordici e trenta."),
+        ("Il 1° maggio siamo aperti, ore 8.30-13.00.", "Il primo maggio siamo aperti, ore otto e trenta a tredici."),
+        ("Fa -5 °C, domani 20°.", "Fa meno cinque gradi Celsius, domani venti gradi."),
+        ("Abita al 2° piano, 3ª porta.", "Abita al secondo piano, terza porta."),
+        ("Corre a 120 km/h per 2,5 km.", "Corre a centoventi chilometri orari per due virgola cinque chilometri."),
+        ("Chiama il 347 123 4567.", "Chiama il tre quattro sette, uno due tre, quattro cinque sei sette."),
+        ("L'azienda vale 2,5 milioni di €.", "L'azienda vale due virgola cinque milioni di euro."),
+        ("Pesa 1 kg, costa £1 e dura 1 h.", "Pesa un chilogrammo, costa una sterlina e dura un'ora."),
+        ("Ad es. il 50 % di 1/4 fa 0,125.", "Ad esempio il cinquanta per cento di un quarto fa zero virgola uno due cinque."),
+        ("x² + y² = 25", "x al quadrato più y al quadrato è uguale a 25"),
+    ),
+    "pt": (
+        ("Custa R$ 1.299,99 ou US$ 5.", "Custa mil duzentos e noventa e nove reais e noventa e nove centavos ou cinco dólares."),
+        (
+            "A reunião é em 3 de abril de 2026 às 14h30.",
+            "A reunião é em três de abril de dois mil e vinte e seis às catorze horas e trinta.",
+        ),
+        ("Dia 1º de maio às 9:05 faz -5 °C.", "Dia primeiro de maio às nove e cinco faz menos cinco graus Celsius."),
+        ("Mora no 2º andar, 3ª porta.", "Mora no segundo andar, terceira porta."),
+        ("Corre a 120 km/h por 2,5 km.", "Corre a cento e vinte quilômetros por hora por dois vírgula cinco quilômetros."),
+        ("Ligue para (11) 3456-7890.", "Ligue para um um, três quatro cinco seis, sete oito nove zero."),
+        ("A empresa vale 2,5 milhões de €, ou R$ 3 bi.", "A empresa vale dois vírgula cinco milhões de euros, ou três bilhões de reais."),
+        ("Leva 2h 35m e custa 202 £.", "Leva duas horas e trinta e cinco e custa duzentas e duas libras."),
+        ("P. ex. a versão 3.11.4 do Python.", "Por exemplo a versão três ponto onze ponto quatro do Python."),
+        ("50 % de 1/4 são 0,125.", "cinquenta por cento de um quarto são zero vírgula um dois cinco."),
+        ("Os EUA têm 50 estados.", "Os Estados Unidos têm 50 estados."),
     ),
 }
 

@@ -20,15 +20,19 @@ _NAMED: Final = {
     "de": r"(?:\w*code|PIN|TAN|Kennwort|Referenz|Bestellung|Buchung|Rechnung|Vorgang|Ticket|Flug|Konto|Karte|Postleitzahl|PLZ|\w*nummer)",
     "fr": r"codes?|PIN|référence|réf|confirmation|réservation|suivi|commande|facture|dossier|billet|vol|compte|carte|numéro",
     "es": r"códigos?|PIN|referencia|ref|confirmación|reserva|seguimiento|pedido|factura|caso|billete|vuelo|cuenta|tarjeta|número",
+    "it": r"codic[ei]|PIN|riferimento|rif|conferma|prenotazione|spedizione|ordine|fattura|pratica|biglietto|volo|conto|carta|CAP",
+    "pt": r"códigos?|PIN|CPF|CEP|referência|ref|confirmação|reserva|rastreio|pedido|fatura|caso|bilhete|voo|conta|cartão",
 }
 _LINK: Final = {
     "en": r"(?:\s+(?:number|code|no\.|is|was|to))*",
     "de": r"(?:\s+(?:Nummer|Nr\.|ist|lautet|war))*",
     "fr": r"(?:\s+(?:numéro|n°|est|était|de))*",
     "es": r"(?:\s+(?:número|n\.º|es|era|de))*",
+    "it": r"(?:\s+(?:numero|n\.|è|era|di))*",
+    "pt": r"(?:\s+(?:número|n\.º|é|era|de))*",
 }
 _FIGURES: Final = r"[0-9]{2,}(?:[ -][0-9]{2,})*"
-_END: Final = r"(?![\w]|[.,:/-][0-9]|\s?[%€$£°]|\s(?:percent|dollars?|euros?|Prozent|Euro|pour|por))"
+_END: Final = r"(?![\w]|[.,:/-][0-9]|\s?[%€$£°]|\s(?:percent|dollars?|euros?|Prozent|Euro|pour|por|per\scento))"
 _CODES: Final = {
     code: re.compile(
         rf"\b(?P<before>(?:{_NAMED[code]}){_LINK[code]}\s*[:#]?\s+)(?P<letters>[A-Z]{{1,3}}[ -]?)?(?P<figures>{_FIGURES}){_END}",

@@ -38,6 +38,14 @@ _WORDS: Final = {
         "pm": "más o menos", "sqrt": "la raíz cuadrada de", "over": "sobre", "squared": "al cuadrado", "cubed": "al cubo",
         "power": "elevado a", "infty": "infinito", "percent": "por ciento", "minus": "menos",
     },
+    "it": {
+        "pm": "più o meno", "sqrt": "la radice quadrata di", "over": "su", "squared": "al quadrato", "cubed": "al cubo",
+        "power": "elevato a", "infty": "infinito", "percent": "per cento", "minus": "meno",
+    },
+    "pt": {
+        "pm": "mais ou menos", "sqrt": "a raiz quadrada de", "over": "sobre", "squared": "ao quadrado", "cubed": "ao cubo",
+        "power": "elevado a", "infty": "infinito", "percent": "por cento", "minus": "menos",
+    },
 }  # fmt: skip
 _FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _ROOT: Final = re.compile(r"\\sqrt\s*\{([^{}]*)\}")

@@ -16,7 +16,7 @@ LONGEST_PATH: Final = 40
 
 _URL: Final = re.compile(r"(?:https?://|\bwww\.)[^\s<>()\[\]\"'`|*]+", re.IGNORECASE)
 _EMAIL: Final = re.compile(r"(?<![\w.+-])(?:mailto:)?([A-Za-z0-9][\w.+-]{0,63})@([A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,5})(?![\w@])")
-_SITES: Final = "com|org|net|edu|gov|io|dev|app|ai|eu|uk|de|at|ch|fr|es|mx"
+_SITES: Final = "com|org|net|edu|gov|io|dev|app|ai|eu|uk|de|at|ch|fr|es|mx|it|pt|br"
 _FILES: Final = "py|js|ts|tsx|json|jsonl|yaml|yml|toml|md|txt|csv|pdf|html|css|sh|sql|xml|zip|png|jpg|wav|mp3|log|lock|cfg|ini"
 _DOMAIN: Final = re.compile(
     rf"(?<![\w@/.-])((?:[A-Za-z0-9][\w-]{{0,62}}\.){{1,4}}(?:{_SITES}|{_FILES}))((?:/[\w.-]*)*)(?![\w@])(?<![.-])", re.ASCII
@@ -29,6 +29,8 @@ _PHONE: Final = {
     "de": r"0[1-9][0-9]{1,4}[ /-][0-9]{2,4}(?:[ -]?[0-9]{2,4}){1,3}",
     "fr": r"0[1-9](?:[ .\u00a0\u202f-][0-9]{2}){4}",
     "es": r"[679][0-9]{2}(?: [0-9]{3}){2}|[679][0-9]{2}(?: [0-9]{2}){3}",
+    "it": r"3[0-9]{2}[ .-][0-9]{3}[ .-]?[0-9]{4}|0[1-9][0-9]{0,2}[ /-][0-9]{3,4}(?:[ -]?[0-9]{3,4}){0,2}",
+    "pt": r"(?:\([1-9][0-9]\) ?|[1-9][0-9] )9?[0-9]{4}-[0-9]{4}|9[0-9]{4}-[0-9]{4}|[29][0-9]{2}(?: [0-9]{3}){2}",
 }
 _PHONES: Final = {code: re.compile(rf"(?<![\w.,/+-])(?:{_PHONE['']}|{_PHONE[code]})(?![\w/]|[.,-][0-9]| ?[€$%])") for code in LOCALES}
 _FEWEST, _MOST = 7, 15

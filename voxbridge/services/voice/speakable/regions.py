@@ -29,6 +29,13 @@ REGIONS: Final = {
     "de-ch": replace(LOCALES["de"], tag="de-ch", decimal=".", groups="'’\u00a0\u202f"),
     "de-li": replace(LOCALES["de"], tag="de-li", decimal=".", groups="'’\u00a0\u202f"),
     "fr-ch": replace(LOCALES["fr"], tag="fr-ch", decimal=".", groups="'’\u00a0\u202f"),
+    "it-ch": replace(LOCALES["it"], tag="it-ch", decimal=".", groups="'’\u00a0\u202f"),
+    "pt-pt": replace(
+        LOCALES["pt"],
+        tag="pt-pt",
+        groups=" .\u00a0\u202f",
+        currencies={**LOCALES["pt"].currencies, "€": Currency("euro", "euros", "cêntimo", "cêntimos")},
+    ),
 }
 """Locales by BCP 47 tag in lower case."""
 

@@ -14,7 +14,8 @@ from decimal import Decimal
 from functools import cache, partial
 from typing import Final
 
-from voxbridge.services.voice.speakable import words
+from voxbridge.services.voice.speakable import dates, words
+from voxbridge.services.voice.speakable.found import END, START, Rule
 from voxbridge.services.voice.speakable.locales import CODES, DOLLARS, LOCALES, Currency, Locale
 from voxbridge.services.voice.speakable.regions import REGIONS
 from voxbridge.services.voice.speakable.units import CURRENCIES
@@ -28,10 +29,6 @@ MOST_DECIMALS: Final = 10
 ROUNDED_DECIMALS: Final = 4
 """Digits after the decimal sign that are left by rounding."""
 
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
-
-_START: Final = r"(?<![\w.,:/+–-])"
-_END: Final = r"(?![\w]|[.,:/-][0-9])"
 _VULGAR: Final = {
     "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5),
     "⅙": (1, 6), "⅚": (5, 6), "⅐": (1, 7), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8), "⅑": (1, 9), "⅒": (1, 10),
@@ -44,40 +41,32 @@ _SCALES: Final = {
     "fr": {"k": "mille", "M": "millions", "million": "millions", "millions": "millions", "Md": "milliards", "Mds": "milliards",
            "milliard": "milliards", "milliards": "milliards"},
     "es": {"mil": "mil", "k": "mil", "M": "millones", "millón": "millones", "millones": "millones"},
+    "it": {"mila": "mila", "k": "mila", "mln": "milioni", "M": "milioni", "milione": "milioni", "milioni": "milioni", "mld": "miliardi",
+           "miliardo": "miliardi", "miliardi": "miliardi"},
+    "pt": {"mil": "mil", "k": "mil", "mi": "milhões", "M": "milhões", "milhão": "milhões", "milhões": "milhões", "bi": "bilhões",
+           "bilhão": "bilhões", "bilhões": "bilhões"},
 }  # fmt: skip
-_ONE_OF: Final = {"Millionen": "Million", "Milliarden": "Milliarde", "millions": "million", "milliards": "milliard", "millones": "millón"}
+_ONE_OF: Final = {
+    "Millionen": "Million", "Milliarden": "Milliarde", "millions": "million", "milliards": "milliard", "millones": "millón",
+    "milioni": "milione", "miliardi": "miliardo", "milhões": "milhão", "bilhões": "bilhão",
+}  # fmt: skip
+_THOUSANDS: Final = frozenset({"mille", "mil", "mila", "tausend"})
+"""Words that are part of a number, whose currency follows without a word between, and agrees with it."""
+
 _MONEY_SIGN: Final = "|".join([*map(re.escape, DOLLARS), r"[$€£¥₹]", *CODES, *CURRENCIES])
 _DOLLAR_CODES: Final = "|".join(sorted({*DOLLARS.values(), "ARS", "CLP", "COP"} & {*CODES, *CURRENCIES}))
 _UNIT_SIGN: Final = "|".join(map(re.escape, words.UNIT_SIGNS))
 _FOLLOWS: Final = re.compile(rf"\s?(?:%|(?:{_UNIT_SIGN}|{_MONEY_SIGN})(?![\w/]))")
-_GERMAN_OBLIQUE: Final = re.compile(
-    r"\b(?:am|dem|den|vom|zum|im|beim|ab|bis|seit|diesem|jedem)\s+(?:\w+,\s+(?:dem|den)\s+)?$", re.IGNORECASE
-)
-_GERMAN_ARTICLE: Final = re.compile(r"\b(?:der|die|das)\s+$", re.IGNORECASE)
-_YEAR_AFTER: Final = {
-    "en": r"(?:\b(?:[Ii]n|[Ss]ince|[Uu]ntil|[Bb]y|[Dd]uring|[Yy]ear|early|late|mid)",
-    "de": r"(?:\b(?:[Jj]ahre?|[Jj]ahres|[Ss]eit|[Bb]is|[Aa]b|[Aa]nno|[Uu]m|[Vv]or|[Nn]ach)",
-}
-_FRENCH_HOUR: Final = re.compile(rf"{_START}([01]?[0-9]|2[0-4])\s?h\s?([0-5][0-9])?(?!\w|/)")
-_CLOCK: Final = re.compile(rf"{_START}([01]?[0-9]|2[0-3]):([0-5][0-9])(\s?(?:Uhr|h)\b)?(?!\s?[AaPp]\.?\s?[Mm]\b){_END}")
-_GERMAN_CLOCK: Final = re.compile(rf"{_START}([01]?[0-9]|2[0-3])[.:]([0-5][0-9])\s?(Uhr)\b")
-_CLOCK_RANGE: Final = re.compile(rf"{_START}((?:[01]?[0-9]|2[0-3]):[0-5][0-9])\s?[–-]\s?(?=(?:[01]?[0-9]|2[0-4]):[0-5][0-9]{_END})")
-_HALF_DAY: Final = re.compile(rf"{_START}(1[0-2]|0?[1-9])(:[0-5][0-9])?([ap])\.?m\b(?!\.)", re.IGNORECASE)
-_ISO: Final = re.compile(
-    rf"{_START}([12][0-9]{{3}})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-    rf"(?:[T ]([01][0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?(Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?{_END}"
-)
-_ISO_BEGUN: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_HOURS: Final = re.compile(r"(?<![\w.,])([0-9]{1,3})\s?h\s?([0-9]{1,2})\s?m(?:in)?\b")
-_SPAN: Final = re.compile(
-    r"(?<![\w.,])(?P<minutes>[0-9]{1,3})\s?m(?:in)? (?P<seconds>[0-9]{1,2})\s?s\b"
-    r"|(?<![\w.,])(?P<left>[0-9]{1,3})\s?m(?= (?:remaining|left|ago|later|to go|restantes?|übrig)\b)"
-)
+_SPANISH_NOUN: Final = re.compile(r"\s(?!(?:y|e|o|u|de|del|en|a|al|por|que|con|para)\b)[a-zñáéíóú]")
+"""The beginning of a noun behind its ordinal: "tercer piso"."""
+
+_ITALIAN_PLACE: Final = re.compile(r"(\b(?:il|al|del|nel|dal|sul)\s)([1-9][0-9]?)°(?=\s[a-zà-ù]{2})")
+"""A place in an order with the sign of degrees, as most keyboards write it: "il 2° piano"."""
+
 _FRACTION: Final = re.compile(
     rf"(?<![\w./:,+–-])(?:([0-9]{{1,3}}) )?([1-9][0-9]?)/([1-9][0-9]?)(?![\w/]|[.,:/-][0-9])"
     rf"|([0-9]{{0,3}}) ?([{''.join(_VULGAR)}])"
 )
-_DECADE: Final = re.compile(r"(?<![\w.,-])(1[1-9][0-9]|20[0-9])0s\b")
 
 
 def spelled(locale: Locale, text: str, *, month_first: bool) -> str:
@@ -87,26 +76,15 @@ def spelled(locale: Locale, text: str, *, month_first: bool) -> str:
     return text
 
 
-def moments(locale: Locale, text: str) -> str:
-    """Return the text with its ISO dates and times in words: before signs are, since an offset has one."""
-    return _ISO.sub(partial(_iso, locale), text) if _ISO_BEGUN.search(text) else text
-
-
-def minutes(locale: Locale, text: str) -> str:
-    """Write the minutes of a span of time as `min`: `m` alone is metres. French says them behind the hours alone."""
-    text = _HOURS.sub(r"\1h \2" if locale.code == "fr" else r"\1h \2 min", text)
-    return _SPAN.sub(lambda found: f"{found['left']} min" if found["left"] else f"{found['minutes']} min {found['seconds']} sec", text)
-
-
 def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
     code = locale.code
     number = _number(locale)
     scale = "|".join(map(re.escape, sorted(_SCALES[code], key=len, reverse=True)))
     between = r"\s?[–-]\s?"
+    of = rf"(?:\s{locale.of_money}(?=\s))?" if locale.of_money else ""
     sign = r"((?<![^\s(])[-−])?"
     return (
-        (re.compile(rf"{_START}([0-9]{{1,2}})([./-])([0-9]{{1,2}})\2([12][0-9]{{3}}){_END}"), partial(_figures, locale, month_first)),
-        *_named_dates(locale),
+        *dates.dates(locale, month_first=month_first),
         (
             re.compile(
                 rf"(?<![\w.,])([-−]\s?)?\$\s?({number})(?:{between}\$?({number}))?(?:\s?({scale})(?!\w))?\s?({_DOLLAR_CODES})(?!\w)"
@@ -114,26 +92,23 @@ def _rules(locale: Locale, *, month_first: bool) -> tuple[Rule, ...]:
             partial(_money, locale, "minus one two scale sign"),
         ),
         (
-            re.compile(rf"(?<![\w.,])([-−]\s?)?({_MONEY_SIGN})\s?({number})(?:{between}(?:\2)?({number}))?(?:\s?({scale})(?!\w))?{_END}"),
+            re.compile(rf"(?<![\w.,])([-−]\s?)?({_MONEY_SIGN})\s?({number})(?:{between}(?:\2)?({number}))?(?:\s?({scale})(?!\w))?{END}"),
             partial(_money, locale, "minus sign one two scale"),
         ),
         (
-            re.compile(rf"(?<![\w.,:/+–-]){sign}({number})(?:{between}({number}))?(?:\s?({scale})(?!\w))?\s?({_MONEY_SIGN})(?![\w/])"),
+            re.compile(rf"(?<![\w.,:/+–-]){sign}({number})(?:{between}({number}))?(?:\s?({scale})(?!\w){of})?\s?({_MONEY_SIGN})(?![\w/])"),
             partial(_money, locale, "minus one two scale sign"),
         ),
-        (_CLOCK_RANGE, lambda found: f"{found[1]} {locale.to} "),
-        *(((_GERMAN_CLOCK, partial(_clock, locale)),) if code == "de" else ()),
-        *(((_FRENCH_HOUR, partial(_clock, locale)),) if code == "fr" else ()),
-        (_CLOCK, partial(_clock, locale)),
-        *(((_HALF_DAY, lambda found: f"{found[1]}{found[2] or ''} {found[3].upper()}M"),) if code == "en" else ()),
-        (re.compile(rf"{_START}{sign}({number})(?:(?:\s?%)?{between}({number}))?\s?%(?!\w)"), partial(_percent, locale)),
-        (re.compile(rf"{_START}{sign}({number})(?:{between}({number}))?(\s?)({_UNIT_SIGN})(?![\w²³/°])"), partial(_unit, locale)),
-        (re.compile(rf"{_START}({number})(\s?–\s?|-)({number}){_END}"), partial(_range, locale)),
+        *dates.times(locale),
+        *(((_ITALIAN_PLACE, lambda found: f"{found[1]}{words.ordinal('it', int(found[2]))}"),) if code == "it" else ()),
+        (re.compile(rf"{START}{sign}({number})(?:(?:\s?%)?{between}({number}))?\s?%(?!\w)"), partial(_percent, locale)),
+        (re.compile(rf"{START}{sign}({number})(?:{between}({number}))?(\s?)({_UNIT_SIGN})(?![\w²³/°])"), partial(_unit, locale)),
+        (re.compile(rf"{START}({number})(\s?–\s?|-)({number}){END}"), partial(_range, locale)),
         (_FRACTION, partial(_fraction, locale)),
         *_ordinals(locale),
         (re.compile(rf"(?<![\w])(?:{locale.number_signs})\s?(?=[0-9])"), partial(_number_sign, locale)),
-        *_years(locale),
-        (re.compile(rf"{_START}{sign}({number}){_END}"), partial(_plain, locale)),
+        *dates.years(locale),
+        (re.compile(rf"{START}{sign}({number}){END}"), partial(_plain, locale)),
     )
 
 
@@ -158,108 +133,13 @@ def _value(locale: Locale, figures: str) -> Decimal | None:
 
 
 def _is_one(locale: Locale, value: Decimal) -> bool:
+    if locale.code == "pt":
+        return 0 < abs(value) < 2
     return abs(value) < 2 if locale.code == "fr" else abs(value) == 1 and value == value.to_integral_value()
 
 
 def _negative(value: Decimal, sign: str | None) -> Decimal:
     return value.copy_negate() if sign else value
-
-
-def _iso(locale: Locale, found: re.Match[str]) -> str:
-    day = _date(locale, found, int(found[3]), int(found[2]), int(found[1]))
-    return f"{day}, {_time(locale, int(found[4]), int(found[5]))}{_offset(locale, found[6] or '')}" if found[4] else day
-
-
-def _offset(locale: Locale, zone: str) -> str:
-    if zone in ("", "Z"):
-        return " U T C" if zone else ""
-    hours, minutes = int(zone[1:3]), int(zone[-2:])
-    sign = locale.signs["+"] if zone[0] == "+" else locale.minus
-    past = f" {words.cardinal(locale.code, minutes)}" if minutes else ""
-    return f" U T C {sign} {words.cardinal(locale.code, hours)}{past}" if hours or minutes else " U T C"
-
-
-def _figures(locale: Locale, month_first: bool, found: re.Match[str]) -> str:
-    day, month = int(found[1]), int(found[3])
-    if month > 12 or (month_first and found[2] != "." and day <= 12):
-        day, month = month, day
-    if not (1 <= day <= 31 and 1 <= month <= 12):
-        return found[0]
-    return _date(locale, found, day, month, int(found[4]))
-
-
-def _date(locale: Locale, found: re.Match[str], day: int, month: int, year: int | None) -> str:
-    name = words.month(locale.code, month)
-    if locale.code == "en":
-        return f"{name} {words.ordinal('en', day)}" + (f", {words.year('en', year)}" if year else "")
-    if locale.code == "de":
-        before = found.string[: found.start()]
-        ending = "n" if _GERMAN_OBLIQUE.search(before) else "" if _GERMAN_ARTICLE.search(before) else "r"
-        return f"{words.ordinal('de', day)}{ending} {name}" + (f" {words.year('de', year)}" if year else "")
-    if locale.code == "fr":
-        return f"{'premier' if day == 1 else words.cardinal('fr', day)} {name}" + (f" {words.cardinal('fr', year)}" if year else "")
-    return f"{words.cardinal('es', day)} de {name}" + (f" de {words.cardinal('es', year)}" if year else "")
-
-
-def _named_dates(locale: Locale) -> tuple[Rule, ...]:
-    """Return the rules for dates with the name of a month."""
-    numbers = words.months(locale.code)
-    names = "|".join(map(re.escape, sorted(numbers, key=len, reverse=True)))
-    day, year = "(0?[1-9]|[12][0-9]|3[01])", "([12][0-9]{3})"
-    dot = r"(?:\.(?=\s[12][0-9]{3}))?"  # a dot without a year behind it may end the sentence
-    end = r"(?![\w%°$€£]|[.,:/-][0-9]|\s?[%°€])"
-
-    def one(found: re.Match[str]) -> str:
-        return _date(locale, found, int(found[1]), numbers[found[2]], int(found[3]) if found[3] else None)
-
-    def english(found: re.Match[str]) -> str:
-        last = f" to {words.ordinal('en', int(found[3]))}" if found[3] else ""
-        return f"{_date(locale, found, int(found[2]), numbers[found[1]], None)}{last}" + (
-            f", {words.year('en', int(found[4]))}" if found[4] else ""
-        )
-
-    def english_day_first(found: re.Match[str]) -> str:
-        named = f"the {words.ordinal('en', int(found[1]))} of {words.month('en', numbers[found[2]])}"
-        return named + (f", {words.year('en', int(found[3]))}" if found[3] else "")
-
-    if locale.code == "en":
-        return (
-            (re.compile(rf"\b({names})\.?\s{day}(?:st|nd|rd|th)?(?:\s?[–-]\s?{day}(?:st|nd|rd|th)?)?(?:,?\s{year})?{end}"), english),
-            (
-                re.compile(rf"(?<![\w.,:/$€£-])(?:the\s)?{day}(?:st|nd|rd|th)?\s(?:of\s)?({names})\b{dot}(?:,?\s{year})?{end}"),
-                english_day_first,
-            ),
-        )
-    if locale.code == "de":
-        return (
-            (re.compile(rf"(?<![\w.,:/-]){day}\.\s?({names})(?!\w){dot}(?:\s{year})?{end}"), one),
-            (re.compile(rf"(?<![\w.,:/-])(?<=m ){day}\.(0?[1-9]|1[0-2])\.()(?![\w]|\s?[0-9])"), partial(_german_day, locale)),
-        )
-    if locale.code == "fr":
-        return ((re.compile(rf"(?<![\w.,:/-]){day}(?:er)?\s({names})(?!\w){dot}(?:\s{year})?{end}"), one),)
-    return ((re.compile(rf"(?<![\w.,:/-]){day}\.?º?\sde\s({names})(?!\w){dot}(?:\sdel?\s{year})?{end}"), one),)
-
-
-def _german_day(locale: Locale, found: re.Match[str]) -> str:
-    return _date(locale, found, int(found[1]), int(found[2]), None)
-
-
-def _clock(locale: Locale, found: re.Match[str]) -> str:
-    return _time(locale, int(found[1]), int(found[2] or 0))
-
-
-def _time(locale: Locale, hour: int, minute: int) -> str:
-    said, past = words.cardinal(locale.code, hour), words.cardinal(locale.code, minute)
-    if locale.code == "en":
-        if minute:
-            return f"{said} {'oh ' if minute < 10 else ''}{past}"
-        return "midnight" if hour == 0 else f"{said} o'clock" if hour <= 12 else f"{said} hundred"
-    if locale.code == "de":
-        return f"{'ein' if hour == 1 else said} Uhr{f' {past}' if minute else ''}"
-    if locale.code == "fr":
-        hours = "une heure" if hour == 1 else f"{said} heure{'s' if hour else ''}"
-        return f"{hours} {re.sub('un$', 'une', past)}" if minute else hours
-    return f"{'una' if hour == 1 else said.replace('veintiuno', 'veintiuna')} {f'y {past}' if minute else 'en punto'}"
 
 
 def _money(locale: Locale, order: str, found: re.Match[str]) -> str:
@@ -275,8 +155,8 @@ def _money(locale: Locale, order: str, found: re.Match[str]) -> str:
     if part["scale"]:
         scale = _SCALES[locale.code][part["scale"]]
         scale = _ONE_OF.get(scale, scale) if _is_one(locale, last) else scale
-        of = locale.of_money if scale[:4] in ("mill", "mila") and scale != "mille" else ""
-        counted = scale if scale not in ("mille", "mil", "tausend") else money.many
+        of = "" if scale in _THOUSANDS else locale.of_money
+        counted = money.many if scale in _THOUSANDS else scale
         said = words.amount(locale, last, counted) if scale not in ("Million", "Milliarde") else "eine"
         return f"{first}{said} {scale}{_of(locale, of, money.many)}"
     return first + _priced(locale, last, money)
@@ -334,7 +214,7 @@ def _counted(locale: Locale, found: re.Match[str], name: Callable[[Decimal], str
     named = "" if many == locale.percent else many
     value = _negative(one, found[1])
     if two is None:
-        return f"{words.amount(locale, value, name(value) if named else '')} {name(value)}"
+        return words.elided(locale, f"{words.amount(locale, value, name(value) if named else '')} {name(value)}")
     return f"{words.amount(locale, value, named)} {locale.to} {words.amount(locale, two, named)} {many}"
 
 
@@ -346,7 +226,7 @@ def _range(locale: Locale, found: re.Match[str]) -> str:
     if one is None or two is None or (one >= two and found[2] == "-"):
         return found[0]
     years = re.fullmatch(r"(?:1[1-9]|20)[0-9]{2}", found[1]) and re.fullmatch(r"(?:1[1-9]|20)[0-9]{2}", found[3])
-    if years and locale.code in _YEAR_AFTER:
+    if years and locale.code in dates.YEAR_AFTER:
         return f"{words.year(locale.code, int(one))} {locale.to} {words.year(locale.code, int(two))}"
     return f"{words.amount(locale, one)} {locale.to} {words.amount(locale, two)}"
 
@@ -376,42 +256,29 @@ def _ordinals(locale: Locale) -> tuple[Rule, ...]:
             return "première" if found[2] in ("re", "ère") else "premier"
         return ("second" + found[2][2:]) if found[2] in ("nd", "nde") else words.ordinal("fr", int(found[1]))
 
-    def spanish(found: re.Match[str]) -> str:
-        word = words.ordinal("es", int(found[1]))
-        if found[2] in ("ª", "a"):
+    def with_gender(found: re.Match[str]) -> str:
+        word = words.ordinal(locale.code, int(found[1]))
+        if found[2] == "ª":
             return re.sub(r"o\b", "a", word)
-        return word.removesuffix("o") if found[2] == "er" and word.endswith(("primero", "tercero")) else word
+        short = found[2] == "er" or (locale.code == "es" and _SPANISH_NOUN.match(found.string, found.end()))
+        return word.removesuffix("o") if short and word.endswith(("primero", "tercero")) else word
 
+    signed = re.compile(r"(?<![\w.,-])([1-9][0-9]?)\.?(º|ª)(?!\w)")
     return {
         "en": ((re.compile(r"(?<![\w.,-])([1-9][0-9]{0,3})(?:st|nd|rd|th)\b"), english),),
         "de": (
             (re.compile(r"(\b(der|die|das|dem|den|am|im|zum|zur|vom|beim)\s)([1-9][0-9]{0,2})\.(?=\s[A-ZÄÖÜ])", re.IGNORECASE), german),
         ),
         "fr": ((re.compile(r"(?<![\w.,-])([1-9][0-9]{0,2})(ers?|re|ère|e|es|ème|èmes|nde?)\b"), french),),
-        "es": ((re.compile(r"(?<![\w.,-])([1-9][0-9]?)\.?(º|ª|er)(?!\w)"), spanish),),
+        "es": ((re.compile(r"(?<![\w.,-])([1-9][0-9]?)\.?(º|ª|er)(?!\w)"), with_gender),),
+        "it": ((signed, with_gender),),
+        "pt": ((signed, with_gender),),
     }[locale.code]
 
 
 def _number_sign(locale: Locale, found: re.Match[str]) -> str:
     """Spell the sign of a number, except for a "No." that starts a text: that is an answer, not an abbreviation."""
     return found[0] if found[0].startswith("No.") and found.start() == 0 else f"{locale.number} "
-
-
-def _years(locale: Locale) -> tuple[Rule, ...]:
-    if locale.code not in _YEAR_AFTER:
-        return ()
-    names = "|".join(name for name in words.months(locale.code) if not name.endswith("."))
-    years = r"1[1-9][0-9]{2}|20[0-9]{2}" if locale.code == "en" else r"1[1-9][0-9]{2}"
-    rule: Rule = (
-        re.compile(rf"{_YEAR_AFTER[locale.code]}|\b(?:{names}),?)\s({years}){_END}(?!\s?[%€$°])"),
-        lambda found: found[0][: found.start(1) - found.start()] + words.year(locale.code, int(found[1])),
-    )
-    return (rule, (_DECADE, _decade)) if locale.code == "en" else (rule,)
-
-
-def _decade(found: re.Match[str]) -> str:
-    said = words.year("en", int(found[1]) * 10)
-    return f"{said[:-1]}ies" if said.endswith("y") else f"{said}s"
 
 
 def _plain(locale: Locale, found: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from voxbridge.services.voice.speakable import codes, formulas, markup, names, regions, rules
+from voxbridge.services.voice.speakable import codes, dates, formulas, markup, names, regions, rules
 from voxbridge.services.voice.speakable.locales import LOCALES
 
 MOST_PASSES: Final = 8
@@ -50,8 +50,8 @@ def _once(text: str, tag: str, code: str, *, month_first: bool) -> str:
     if locale is not None:
         text = names.addresses(locale, text)
         if _FIGURE.search(text):
-            text = rules.moments(locale, text)
-            text = rules.minutes(locale, text)
+            text = dates.moments(locale, text)
+            text = dates.minutes(locale, text)
             text = codes.codes(locale, text)
         text = names.signs(locale, text)
         if _FIGURE.search(text):

@@ -21,13 +21,20 @@ _FEMININE: Final = {
     "de": re.compile(r"^\w*(?:[Mm]eile|[Ss]tunde|[Mm]inute|[Ss]ekunde|[Uu]nze|kalorie|Rupie)n?\b"),
     "fr": re.compile(r"^\w*(?:livre|heure|minute|seconde|once|calorie|roupie|couronne)s?\b"),
     "es": re.compile(r"^\w+as?\b"),
+    "it": re.compile(r"^(?:\w*caloria|sterlina|rupia|corona|lira|libbra|iarda|oncia|ora)\b"),
+    "pt": re.compile(r"^(?:\w*caloria|libra|rupia|coroa|lira|jarda|onça|milha|hora)s?\b"),
 }
+_PORTUGUESE_MILLIONS: Final = re.compile(r"^(.*\b(?:[mb]ilhão|[mb]ilhões)\b)?(.*)$", re.DOTALL)
+
+
+_NAMES: Final = {"pt": "pt_BR"}
+"""Languages by the name that num2words has for them: Portuguese is Brazil's, as in the CLDR."""
 
 
 @lru_cache(maxsize=2_048)
 def cardinal(code: str, number: int) -> str:
     """Return a whole number in words."""
-    return str(num2words(number, lang=code)).replace(",", "")
+    return str(num2words(number, lang=_NAMES.get(code, code))).replace(",", "")
 
 
 @lru_cache(maxsize=512)
@@ -62,7 +69,17 @@ def _agreeing(code: str, words: str, *, feminine: bool) -> str:
         if feminine:
             return re.sub(r"uno$", "una", re.sub(r"cientos\b", "cientas", words)).replace("quinientos", "quinientas")
         return re.sub(r"\buno$", "un", re.sub(r"veintiuno$", "veintiún", words))
+    if code == "it":
+        return ("una" if feminine else "un") if words == "uno" else words
+    if code == "pt" and feminine:
+        millions, rest = _PORTUGUESE_MILLIONS.sub(r"\1|\2", words).split("|")
+        return millions + re.sub(r"\bum$", "uma", re.sub(r"\bdois\b", "duas", re.sub(r"entos\b", "entas", rest)))
     return words
+
+
+def elided(locale: Locale, said: str) -> str:
+    """Return an amount and its name as they are said together: "un'ora" in Italian."""
+    return re.sub(r"^una (?=[aeiou])", "un'", said) if locale.code == "it" else said
 
 
 def digits(locale: Locale, figures: str) -> str:
