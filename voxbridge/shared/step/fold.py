@@ -6,7 +6,8 @@ Owns what a step gives back, and the state that a log leads to. Pure itself, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -71,17 +72,17 @@ def fold(
     if base is not None:
         folded = Folded(state=base.state, taken=base.taken, number=base.number, last_seq=base.last_seq)
     due: list[Due] = []
-    present = 0
+    present: list[str] = []
     for recorded in log:
         if recorded.writer != writer:
             continue
         folded.number += 1
         folded.last_seq = recorded.seq
         if not journal.is_entry(recorded):
-            present += not isinstance(recorded.event, Checkpoint)
+            present += [] if isinstance(recorded.event, Checkpoint) else [recorded.type]
             continue
         # A writer sends the next entry only after the events of the previous one, so only the last entry can lack some.
-        due, present = [], 0
+        due, present = [], []
         for taken, input in journal.read(recorded):
             cause: int | str = f"{writer}#{folded.taken}" if taken.seq is None else taken.seq
             folded.state, outputs = step(folded.state, input, taken.at)
@@ -89,5 +90,17 @@ def fold(
                 watch(input, outputs, taken.at)
             due.extend(Due(output.event, taken.at, cause) for output in outputs if isinstance(output, Append))
             folded.taken += 1
-    folded.missing = tuple(due[present:])
+    folded.missing = tuple(_missing(due, present))
     return folded
+
+
+def _missing(due: Sequence[Due], present: Sequence[str]) -> Iterator[Due]:
+    """Yield what is due and not present. They are told apart by their types, not by their number: code that decides otherwise than that of
+    the dead process (A, C, B where it wrote A and B) owes C alone, and never B again."""
+    left = Counter(present)
+    for one in due:
+        name = events.kind_of(one.event).name
+        if left[name]:
+            left[name] -= 1
+        else:
+            yield one
