@@ -1,4 +1,4 @@
-"""What a fold finds missing behind the last journal entry, also where the code decides otherwise than that of the process that died."""
+"""The events that a fold finds missing behind the last journal entry, also where new code decides otherwise than the process that died."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.voice.conversation import Conversation
+from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.cascade.brevity import SENTENCES_LIMIT, is_long, kept
 from voxbridge.shared.events import voice as ev
 
@@ -68,10 +69,10 @@ def test_a_plain_question_is_answered_in_a_few_sentences(said: str) -> None:
 LONG = ("I can tell the time. ", "I can set a timer. ", "I can keep notes. ", "Also much more. ", "Ask me again. ")
 
 
-def replied(question: str, *written: str, own: bool = True) -> tuple[Conversation, list[str]]:
+def replied(question: str, *written: str, own: bool = True, rules: int = inputs.RULES) -> tuple[Conversation, list[str]]:
     """Return a conversation in which this was asked and written, and what was to be said."""
     call = Conversation()
-    call.state.settings = msgspec.structs.replace(call.state.settings, speak_results=own)
+    call.state.settings = msgspec.structs.replace(call.state.settings, speak_results=own, rules=rules)
     call.speak(question)
     call.write(*written)
     assert call.state.speech.reply is not None
@@ -94,6 +95,10 @@ def test_the_installations_own_model_is_stopped_after_a_few_sentences() -> None:
 def test_who_asks_for_more_or_another_model_is_not_stopped() -> None:
     assert len(replied("Explain what you can do.", *LONG)[1]) == len(LONG)
     assert len(replied("What can you do?", *LONG, own=False)[1]) == len(LONG)
+
+
+def test_a_call_of_before_that_rule_is_answered_as_it_was() -> None:
+    assert len(replied("What can you do?", *LONG, rules=inputs.BRIEF - 1)[1]) == len(LONG)
 
 
 def test_a_model_that_talks_in_circles_is_stopped_whoever_runs_it() -> None:
