@@ -129,6 +129,13 @@ def test_no_line_of_small_talk_stands_there_twice() -> None:
         ("change it", ["light", "dark", "system"]),
         ("turn off dark mode", ["light", "dark", "system"]),
         ("anything but not dark", ["light", "dark", "system"]),
+        ("get rid of dark mode", ["light", "dark", "system"]),
+        ("the dark theme hurts my eyes change it", ["light", "dark", "system"]),
+        ("change the dark theme", ["light", "dark", "system"]),
+        ("change the theme to dark", ["dark"]),
+        ("make it less dark", ["light", "dark", "system"]),
+        ("I'm sick of the light theme", ["light", "dark", "system"]),
+        ("he said make it dark", ["light", "dark", "system"]),
     ],
 )
 def test_an_enum_holds_what_was_said(said: str, kept: list[str]) -> None:
@@ -164,6 +171,8 @@ MACROS = ["good night", "morning check", "daybreak", "team_wiki"]
         ("start day break please", ["daybreak"]),
         ("do the mourning check", ["morning check"]),
         ("look into the wiki", ["team_wiki"]),
+        ("delete every macro but good night", MACROS),
+        ("a tour other than the wiki", MACROS),
         ("run good morning", None),
         ("run the summer macro", None),
         ("good", None),
