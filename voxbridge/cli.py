@@ -16,6 +16,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 _LATER: Final = {
     "awareness": ("voxbridge.commands.awareness", "awareness"),
+    "bot-chat": ("voxbridge.commands.bot_chat", "bot_chat"),
     "admin": ("voxbridge.commands.admin", "admin"),
     "agents": ("voxbridge.commands.agents", "agents"),
     "doctor": ("voxbridge.doctor.command", "doctor"),

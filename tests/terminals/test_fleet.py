@@ -15,6 +15,7 @@ from voxbridge.services.terminals import definitions
 from voxbridge.services.terminals import fleet as fleets
 from voxbridge.services.terminals.holder.client import HolderClient
 from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.terminals import peers
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.model import Definition
 
@@ -189,7 +190,13 @@ async def test_programs_get_no_secret_of_ours(here: Viewed, monkeypatch: pytest.
     await here.send(bash, "env | grep -c planted; env | grep -iE 'key|token|secret|voxbridge_|nonce'; echo end")
     await here.wait(bash, "idle")
     seen = await here.ask(asked.Read(by=BY, terminal=bash, view="command"))
-    assert seen.text.splitlines() == ["1", "end"], "the editor alone"
+    planted, own, end = seen.text.splitlines()
+    assert (planted, end) == ("1", "end"), "the editor alone"
+    assert own.startswith(f"{peers.SECRET}="), "with which it signs what it says to the officer, and nothing else"
+    other = await here.start()
+    await here.send(other, f"printenv {peers.SECRET}")
+    await here.wait(other, "idle")
+    assert (await here.ask(asked.Read(by=BY, terminal=other, view="command"))).text.strip() not in own, "another one for each"
     row = Definition(id="keyed", title="Keyed", kind="agent", command=("sh", "-c", "env | grep planted"), variables=("GITHUB_TOKEN",))
     await here.ask(asked.Define(by=BY, definition=row))
     keyed = await here.start("keyed")

@@ -35,6 +35,8 @@ export interface Card {
   held_by?: string;
   held_connection?: string;
   started?: number;
+  /** What its program last said to the officer. */
+  said?: { at?: number; by?: string; text?: string };
 }
 
 /** A program that can be started, or how to get it. */

@@ -11,7 +11,7 @@ interface RowProps {
 }
 
 function Row({ card, open, onOpen, onBeside }: RowProps): ReactElement {
-  const { name, state, title, directory, definition, ended } = card;
+  const { name, state, title, directory, definition, ended, said } = card;
   const words = ended || state.words || title || directory || definition;
   return (
     <li data-needs={card.needs_you === true ? "" : undefined}>
@@ -19,6 +19,7 @@ function Row({ card, open, onOpen, onBeside }: RowProps): ReactElement {
         <b>{name}</b>
         <span className="phase" data-phase={state.phase}>{stateWords(state)}</span>
         <small>{words}</small>
+        {said?.text !== undefined && <small className="row-said">{said.by ? `${said.by}: ` : ""}“{said.text}”</small>}
       </button>
       {!open && <button type="button" className="row-beside" aria-label={`Open ${name} beside the others`} title="Open beside the others" onClick={onBeside}>+</button>}
     </li>

@@ -24,6 +24,7 @@ from voxbridge.services.terminals.holder.client import Hello, HolderClient
 from voxbridge.services.terminals.terminal import Meta, Terminal
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.terminals import peers
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.live import Output
 from voxbridge.shared.terminals.model import Card, Definition, Submit
@@ -157,7 +158,7 @@ class Fleet:
     async def _watched(self, question: asked.Watch) -> asked.Cards:
         with suppress(TimeoutError):
             async with asyncio.timeout(question.timeout_s):
-                while {one.id: one.state.since for one in self.cards().terminals} == question.known:
+                while {one.id: one.changed_at for one in self.cards().terminals} == question.known:
                     await self._news.wait()
         return self.cards()
 
@@ -222,9 +223,9 @@ class Fleet:
         if found.missing:
             raise VoxbridgeError(Code.NOT_FOUND, found.missing, field="definition")
         await self._connect()
-        meta.nonce = secrets.token_hex(16)
+        meta.nonce, meta.secret = secrets.token_hex(16), secrets.token_hex(16)
         argv, more = integration.started(definition, command, meta.nonce)
-        env = environment(definition) | more
+        env = environment(definition) | more | {peers.SECRET: meta.secret}
         started = await self._holder.ask(
             "start", id=meta.id, argv=argv, env=env, directory=meta.directory, columns=meta.columns, rows=meta.rows
         )

@@ -27,8 +27,9 @@ from voxbridge.services.terminals.outlet import Outlet
 from voxbridge.services.terminals.ring import Keyframe, Ring
 from voxbridge.services.terminals.screen import Screen
 from voxbridge.shared.clock import Clock
+from voxbridge.shared.terminals import peers
 from voxbridge.shared.terminals.live import Output
-from voxbridge.shared.terminals.model import Card, Kind
+from voxbridge.shared.terminals.model import Card, Kind, Said
 
 LOOK_S: Final = 0.3
 """Time without output after which the screen is looked at for a question."""
@@ -86,6 +87,11 @@ class Meta(msgspec.Struct, kw_only=True):
 
     submitted: int = 0
     """Bytes of output when a text was last submitted."""
+
+    secret: str = ""
+    """Secret with which its programs sign messages to the officer."""
+
+    said: Said = Said()
 
 
 class Terminal:
@@ -288,7 +294,7 @@ class Terminal:
             title=self.screen.title, directory=self.screen.directory or meta.directory, state=state, columns=meta.columns, rows=meta.rows,
             seen=meta.seen, needs_you=state.phase == "blocked", stale=self.stale, active=active, run=meta.run, pid=meta.pid,
             exit_code=meta.code, ended=meta.ended, resumable=meta.resumable, isolation=isolation, left=meta.left, held_by=self.held_by,
-            held_connection=self.held_connection, offset=self.ring.count, started=meta.started,
+            held_connection=self.held_connection, offset=self.ring.count, started=meta.started, said=meta.said,
         )  # fmt: skip
 
     def tell(self) -> None:
@@ -321,7 +327,7 @@ class Terminal:
 
     def _took(self, data: bytes, offset: int) -> None:
         self._marks = 0
-        phase = states.state(self.known).phase
+        phase, said = states.state(self.known).phase, self.meta.said
         replies = self.screen.feed(data)
         if replies:
             self.write(replies)
@@ -334,7 +340,7 @@ class Terminal:
             self.keep()
         self._outlet.take(data, self.ring.count)
         self._look_in(LOOK_S)
-        if states.state(self.known).phase != phase:
+        if states.state(self.known).phase != phase or self.meta.said != said:
             self.tell()
         else:
             news, self.news = self.news, asyncio.Event()
@@ -388,7 +394,7 @@ class Terminal:
         if self._deaf:
             return
         self._marks += 1
-        mark = of_sequence(content, self.meta.nonce) if self._marks <= MARKS_LIMIT else None
+        mark = of_sequence(content, self.meta.nonce, self.meta.secret) if self._marks <= MARKS_LIMIT else None
         if isinstance(mark, Query):
             if not self._drawing:
                 self.write(_ANSWER)
@@ -396,6 +402,8 @@ class Terminal:
             self.known = states.reported(self.known, mark, self._clock.now_us())
         elif isinstance(mark, Prompt):
             self._marked(mark)
+        elif isinstance(mark, peers.Message) and peers.taken(mark, last=self.meta.said.at, now=self._clock.now_us()):
+            self.meta.said = Said(at=mark.at, by=mark.name, text=mark.text)
 
     def _marked(self, prompt: Prompt) -> None:
         self.known = states.prompted(self.known, prompt, self._clock.now_us())

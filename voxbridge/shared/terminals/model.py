@@ -99,6 +99,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Progress of its work in percent."""
 
 
+class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Last message of a program to the officer: its time (µs, 0 for none), the name its writer goes by, and its text. Untrusted."""
+
+    at: int = 0
+    by: str = ""
+    text: str = ""
+
+
 class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A terminal as lists show it."""
 
@@ -151,3 +159,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     started: int = 0
     """Time of its start in µs since 1970."""
+
+    said: Said = Said()
+
+    @property
+    def changed_at(self) -> int:
+        """Return when it last did something else or said something, µs."""
+        return max(self.state.since, self.said.at)

@@ -136,7 +136,7 @@ class ListTerminals(Question[Cards], frozen=True, kw_only=True):
 
 
 class Watch(Question[Cards], frozen=True, kw_only=True):
-    """Wait until a terminal is another one, or does something else, than what is known: times of the states (`State.since`) by terminal.
+    """Wait until a terminal is another one, or does something else, than what is known: times of the cards (`Card.changed_at`) by terminal.
     Returns all terminals, also when the time is over."""
 
     verb = "watch"

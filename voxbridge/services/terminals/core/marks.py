@@ -1,4 +1,5 @@
-"""Sayings of programs about themselves in their output: OSC 7501 (program status), 633 (our shell integration) and 133 (prompt marks).
+"""Sayings of programs in their output: OSC 7501 (program status), 633 (our shell integration), 133 (prompt marks), and messages to the
+officer (`shared/terminals/peers.py`).
 
 All of it is untrusted. It sets a state and authorises nothing; a report that breaks a limit is void as a whole. 633 counts only with the
 terminal's nonce, which programs in it are not given.
@@ -10,6 +11,8 @@ import base64
 import binascii
 import re
 from typing import Final, Literal, NamedTuple
+
+from voxbridge.shared.terminals import peers
 
 REPORT_LIMIT: Final = 4_096
 """Bytes of a report."""
@@ -48,11 +51,11 @@ class Prompt(NamedTuple):
     trusted: bool = False
 
 
-Mark = Report | Query | Prompt
+Mark = Report | Query | Prompt | peers.Message
 
 
-def of_sequence(content: bytes, nonce: str) -> Mark | None:
-    """Return what an OSC sequence says; None for one that says nothing here, or breaks a limit."""
+def of_sequence(content: bytes, nonce: str, secret: str = "") -> Mark | None:
+    """Return what an OSC sequence says; None for one that says nothing here, or breaks a limit. `secret` signs messages to the officer."""
     if len(content) > REPORT_LIMIT:
         return None
     try:
@@ -61,6 +64,8 @@ def of_sequence(content: bytes, nonce: str) -> Mark | None:
         return None
     if number == "7501":
         return Query() if rest.strip() == "?" else _report(rest)
+    if number == peers.NUMBER:
+        return peers.read(rest, secret)
     return _shell(rest.split(";"), nonce) if number == "633" else None
 
 

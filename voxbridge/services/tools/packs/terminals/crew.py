@@ -37,16 +37,23 @@ def asking(before: Mapping[str, Card], now: Sequence[Card]) -> list[Card]:
     return [card for card in now if card.kind == "agent" and card.state.reason == "permission" and _is_news(before.get(card.id), card)]
 
 
-def report(before: Mapping[str, Card], now: Sequence[Card], asked: Collection[str] = ()) -> str:
+def report(before: Mapping[str, Card], now: Sequence[Card], asked: Collection[str] = (), *, since: int = 0) -> str:
     """Return what is told of the difference between two lists of terminals, before by id, but of those that are asked about; empty for
-    nothing.
+    nothing. `since`: the time (µs) at which the watch began.
 
-    Told are a question, the end of a coding agent's turn or of a long command that nobody has looked at since, and the end of a program.
+    Told are a question, what a program says to the officer, the end of a coding agent's turn or of a long command that nobody has looked
+    at since, and the end of a program.
     What only silence says is a guess and is not told.
     """
     news = [f"{card.name} {doing(card)[:WORDS]}." for card in now if card.id not in asked and _is_news(before.get(card.id), card)]
+    news += [_said(card) for card in now if card.said.at > max(since, before[card.id].said.at if card.id in before else 0)]
     more = f" And {len(news) - TOLD} more." if len(news) > TOLD else ""
     return " ".join(news[:TOLD]) + more
+
+
+def _said(card: Card) -> str:
+    by = f", for {card.said.by}" if card.said.by and card.said.by.casefold() != card.name.casefold() else ""
+    return f"{card.name} says{by}: {card.said.text}"
 
 
 def _is_news(before: Card | None, card: Card) -> bool:

@@ -333,10 +333,10 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
             asking = {terminal: key for terminal, key in asking.items() if key in get_args(Key)}  # another is told of, and answered by hand
             for terminal, key in asking.items():
                 await ctx.begin("send_key", {"key": key, "terminal": terminal})
-            if news := crew.report(known, cards, asking):
+            if news := crew.report(known, cards, asking, since=ctx.now):
                 await ctx.tell(news)
             known = {card.id: card for card in cards}
-            since = {card.id: card.state.since for card in cards}
+            since = {card.id: card.changed_at for card in cards}
             await ctx.terminals(asked.Watch(by=by, known=since, timeout_s=min(WATCHED_S, left_s)))
             await asyncio.sleep(reach.SETTLED_S)  # what somebody answers or looks at at once needs no words
         except VoxbridgeError as error:
