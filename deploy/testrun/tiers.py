@@ -57,6 +57,7 @@ QUICK: Final = (
     "tests/shared/test_ids.py",
     "tests/shared/test_nesting.py",
     "tests/shared/test_spoken_durations.py",
+    "tests/shared/test_spoken_modes.py",
     "tests/shared/test_spoken_numbers.py",
     "tests/shared/test_tours.py",
     "tests/shared/test_workspace.py",

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import OpenStudio
 from tests.browser.stage.product import Product
 from tests.browser.stage.speech import spoken
+from tests.browser.stage.studio import Studio
 from tests.browser.test_looks import look
 from tests.terminals.coding_agent import PROGRAM
 
@@ -23,6 +24,16 @@ ASKED_MS: Final = 90_000
 def ask(product: Product, method: str, path: str = "", **body: Any) -> Any:
     answer = httpx.request(method, f"{product.url}/api/terminals{path}", json=body or None, timeout=60)
     return answer.raise_for_status().json()
+
+
+def on_the_bridge(studio: Studio) -> str:
+    """Begin to talk to the officer, and return the id of the session once it has greeted."""
+    studio.page.get_by_role("button", name="Talk to").click()
+    studio.page.get_by_role("radio", name="Officer", exact=True).check()
+    studio.button("Done").click()
+    sid = studio.start()
+    studio.until_quiet()
+    return sid
 
 
 def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_studio: OpenStudio, tmp_path: Path) -> None:
@@ -36,11 +47,7 @@ def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_
     assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
     ask(product, "POST", f"/{shell}/activate")
     studio = open_studio(clips=clips)
-    studio.page.get_by_role("button", name="Talk to").click()
-    studio.page.get_by_role("radio", name="Officer", exact=True).check()
-    studio.button("Done").click()
-    sid = studio.start()
-    studio.until_quiet()
+    sid = on_the_bridge(studio)
 
     studio.say("which")
     assert "Build" in studio.until_said("assistant", "Build")
@@ -88,11 +95,7 @@ def test_the_captains_order_reaches_two_agents_and_the_diff_of_one_the_other(
         terminal = ask(product, "POST", definition=f"{name.lower()}-stand-in", name=name)["id"]
         assert ask(product, "POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
     studio = open_studio(clips=clips)
-    studio.page.get_by_role("button", name="Talk to").click()
-    studio.page.get_by_role("radio", name="Officer", exact=True).check()
-    studio.button("Done").click()
-    sid = studio.start()
-    studio.until_quiet()
+    sid = on_the_bridge(studio)
 
     studio.say("order")
     card = studio.page.get_by_role("region", name="Waiting for you").get_by_role("article")
@@ -107,3 +110,50 @@ def test_the_captains_order_reaches_two_agents_and_the_diff_of_one_the_other(
     assert "diff of" in logs["Codex"].read_text()
     assert [event for event in product.log(sid) if "diff of" in str(event)] == [], "no model has read it"
     studio.end()
+
+
+def test_words_are_typed_and_keys_are_pressed_in_the_modes_of_the_bridge(product: Product, open_studio: OpenStudio, tmp_path: Path) -> None:
+    clips = {
+        "text": spoken(product.models, "Do not touch the tests."),
+        "key mode": spoken(product.models, "Switch to key mode."),
+        "key": spoken(product.models, "Press control C."),
+        "which": spoken(product.models, "Which terminals are there?"),
+    }
+    program, log = tmp_path / "agent.py", tmp_path / "log"
+    program.write_text(PROGRAM)
+    log.touch()
+    row = {"title": "Typed", "kind": "agent", "command": [sys.executable, str(program), str(log)]}
+    ask(product, "PUT", "/definitions/typed-stand-in", **row)
+    terminal = ask(product, "POST", definition="typed-stand-in", name="Typed")["id"]
+    assert ask(product, "POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
+    ask(product, "POST", f"/{terminal}/activate")
+    studio = open_studio(clips=clips)
+    on_the_bridge(studio)
+    modes = studio.page.get_by_role("group", name="Where your words go")
+    expect(modes.get_by_role("button", name="AI")).to_have_attribute("aria-pressed", "true")
+
+    modes.get_by_role("button", name="Chat").click()
+    studio.until_said("assistant", "What you say goes to Typed")
+    expect(modes.get_by_role("button", name="Chat")).to_have_attribute("aria-pressed", "true")
+    studio.until_quiet()
+    studio.say("text")
+    studio.until_said("assistant", "Typed has it")
+    assert "touch the tests" in log.read_text().lower()
+    studio.until_quiet()
+    look(studio, "officer-modes")
+
+    studio.say("key mode")
+    expect(modes.get_by_role("button", name="Key")).to_have_attribute("aria-pressed", "true", timeout=ASKED_MS)
+    studio.until_quiet()
+    studio.say("key")
+    studio.until_said("assistant", "pressed ctrl c")
+    assert ask(product, "POST", f"/{terminal}/wait", until="exit", timeout_s=20)["met"]
+    studio.until_quiet()
+
+    modes.get_by_role("button", name="AI").click()
+    studio.until_said("assistant", "I take your orders")
+    studio.until_quiet()
+    studio.say("which")
+    studio.until_said("assistant", "Typed")
+    studio.end()
+    ask(product, "DELETE", f"/{terminal}")

@@ -11,6 +11,7 @@ import { Conversation } from "./conversation";
 import { useKeys } from "./keys";
 import { News, NextTry } from "./line";
 import { Meter } from "./meter";
+import { Modes } from "./modes";
 import { Notices } from "./notices";
 import { OrbView } from "./orb";
 import { useReadiness } from "./readiness";
@@ -58,6 +59,7 @@ export function TalkRoom({ call }: { call: UseVoiceAgent }): ReactElement {
             </div>
             {call.interruption !== null && <NextTry call={call} interruption={call.interruption} />}
             <Who snapshot={call} />
+            <Modes call={call} />
             <Meter agent={agent} snapshot={call} />
           </div>
         )}

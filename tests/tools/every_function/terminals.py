@@ -80,6 +80,19 @@ TERMINALS: Final[dict[str, Entry]] = {
         varies=(*VARIES, "proof", "source", "dropped", "removed"),
         hostile=(({"source": "nobody at all"}, MISSING), ({"lines": 0}, WRONG), ({"when": "later"}, WRONG)),
     ),
+    "switch_mode": Entry(
+        arguments={"mode": "ai"},
+        wanted={"mode": "ai", "spoken": "I take your orders."},
+        varies=("terminal",),
+        hostile=(({"mode": "root"}, WRONG),),
+    ),
+    "type_into_terminal": Entry(
+        before=(begun("mine"),),
+        arguments={"terminal": NAME, "text": "Don't touch the tests."},
+        wanted={"program": "mine", "text": "Don't touch the tests.", "removed": 0, "spoken": "type_into_terminal @@ has it."},
+        varies=(*VARIES, "proof"),
+        hostile=(({"terminal": "nobody at all"}, MISSING), ({"text": ""}, WRONG)),
+    ),
     "close_terminal": Entry(
         before=(begun("sh"),),
         arguments={"terminal": NAME},

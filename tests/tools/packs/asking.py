@@ -51,10 +51,10 @@ class Asking:
 
 @asynccontextmanager
 async def asking(executors: Executors, caller: Caller, workspace: Path, *packs: str, **settings: Any) -> AsyncIterator[Asking]:
-    """Run an executor with packs. Afterwards neither a child nor a temporary file is left."""
+    """Run an executor with packs: names of folders, or of modules with a dot. Afterwards neither a child nor a temporary file is left."""
     os.makedirs(workspace, exist_ok=True)  # noqa: PTH103 - a moment, in a test
     before = {child.pid for child in psutil.Process().children(recursive=True)}
-    named = ",".join(f"{PACKS}{pack}.functions" for pack in packs)
+    named = ",".join(f"{PACKS}{pack if '.' in pack else f'{pack}.functions'}" for pack in packs)
     async with executors.running(named, workspace_dirs=str(workspace), **settings):
         yield Asking(caller)
     left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]

@@ -102,7 +102,7 @@ def service(nats_url: str, redis_url: str) -> Any:
 
 @pytest.fixture
 async def ask(service: Process, executors: Executors, caller: Caller, tmp_path: Path) -> AsyncIterator[Asking]:
-    async with asking(executors, caller, tmp_path / "work", "terminals") as ask:
+    async with asking(executors, caller, tmp_path / "work", "terminals", "terminals.modes") as ask:
 
         async def answers() -> bool:
             return isinstance(await ask.outcome("list_terminals", {}), dict)
@@ -160,6 +160,23 @@ async def test_a_command_is_run_once_a_person_approved_it_and_read(ask: Asking, 
     closed = await captain.approved("close_terminal", terminal="build")
     assert isinstance(closed, dict)
     assert closed["spoken"] == "Build is closed."
+
+
+async def test_what_is_typed_word_for_word_into_a_shell_is_read_back_first(ask: Asking, captain: Captain, tmp_path: Path) -> None:
+    assert (await ask.answer("switch_mode", mode="chat"))["spoken"] == "What you say goes to the terminal that is active."
+    await ask.answer("start_terminal", program="bash", name="Build")
+    switched = await ask.answer("switch_mode", mode="chat")
+    assert (switched["mode"], switched["terminal"]) == ("chat", "Build")
+    notes = tmp_path / "notes"
+    asks = await ask.answer("type_into_terminal", text=f"touch {notes}")
+    assert asks["spoken"] == f"Shall I run touch {notes} in Build? Please say yes or no."
+    assert not notes.exists(), "nobody has said yes"
+    typed = await captain.clicked(asks)
+    assert isinstance(typed, dict), typed
+    assert typed["spoken"] == "Build has it."
+    await eventually(notes.exists)
+    several = await ask.refusal("type_into_terminal", text="true\nfalse")
+    assert (several.code, several.field) == (Code.INVALID_ARGUMENT, "text")
 
 
 async def test_a_key_stops_a_program_and_a_wait_tells_when_it_is_done(ask: Asking, captain: Captain, caller: Caller) -> None:

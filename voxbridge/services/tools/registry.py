@@ -42,6 +42,7 @@ BUILT_IN: Final = (
     "voxbridge.services.tools.packs.projects.functions",
     "voxbridge.services.tools.packs.tours.functions",
     "voxbridge.services.tools.packs.terminals.functions",
+    "voxbridge.services.tools.packs.terminals.modes",
     "voxbridge.services.tools.packs.utilities.functions.documents",
     "voxbridge.services.tools.packs.utilities.functions.encoded",
     "voxbridge.services.tools.packs.utilities.functions.files",

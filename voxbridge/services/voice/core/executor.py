@@ -7,7 +7,7 @@ from typing import Any
 from voxbridge.services.voice.core import task_ends
 from voxbridge.services.voice.core.realtime import tool_calls
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import consent, rounds, spoken_tours, turns
+from voxbridge.services.voice.core.turns import consent, rounds, spoken_modes, spoken_tours, turns
 from voxbridge.shared import events
 from voxbridge.shared.agents.functions import failed_result
 from voxbridge.shared.errors import Code
@@ -19,6 +19,7 @@ def took(t: Transition, event: events.Event) -> None:
     """Take an event of the executor."""
     match event:
         case tools.ToolCompleted(call_id=call_id, name=name, result=result):
+            spoken_modes.switched(t, name, result)
             _ended(t, call_id, name, result)
         case tools.ToolFailed(call_id=call_id, name=name, error=error):
             _ended(t, call_id, name, error)

@@ -42,6 +42,7 @@ from voxbridge.services.voice.core.state.session import Pending as Pending
 from voxbridge.services.voice.core.state.session import Question as Question
 from voxbridge.services.voice.core.state.session import Settings as Settings
 from voxbridge.services.voice.core.state.session import State as State
+from voxbridge.services.voice.core.state.session import Steered as Steered
 from voxbridge.services.voice.core.state.speech import Speech as Speech
 from voxbridge.services.voice.core.state.speech import Utterance as Utterance
 from voxbridge.services.voice.core.state.team import Handoff as Handoff

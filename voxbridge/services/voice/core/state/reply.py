@@ -43,7 +43,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of a function that the user's plain words make: a macro is run, a tour is started or steered."""
+    """A call of a function that the user's plain words make: a macro is run, a tour steered, a text typed into a terminal."""
 
     name: str
     arguments: dict[str, Any] = {}

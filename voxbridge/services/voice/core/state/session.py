@@ -15,6 +15,7 @@ from voxbridge.services.voice.core.state.team import Team
 from voxbridge.shared.events.gateway import SessionOptions, SessionRequested
 from voxbridge.shared.events.voice import Failure, ToolCalled
 from voxbridge.shared.macros.triggers import Match
+from voxbridge.shared.spoken_modes import Mode
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +104,16 @@ class Notice(msgspec.Struct, frozen=True):
     greeting: bool = False
 
 
+class Steered(msgspec.Struct, frozen=True, kw_only=True):
+    """Destination of plain words of the user, which no model hears."""
+
+    touring: bool = False
+    """True while the client's page shows a guided tour, which they steer."""
+
+    mode: Mode = "ai"
+    """Destination of what is said to an agent over terminals; see `spoken_modes`."""
+
+
 class Pending(msgspec.Struct, kw_only=True):
     """Open work of the session, and names that it must recognise when they come again."""
 
@@ -145,8 +156,7 @@ class Pending(msgspec.Struct, kw_only=True):
     ending: Failure | None = None
     """Error that lost the realtime model for good: the session ends after the apology."""
 
-    touring: bool = False
-    """True while the client's page shows a guided tour: plain words steer it."""
+    steered: Steered = Steered()
 
     watched: bool = False
     """True while the timer for an answer of the realtime model runs."""

@@ -1,10 +1,11 @@
-"""Plain words of the user that need no model: an answer to an open question, an order to a tour, a macro's trigger. Pure."""
+"""Plain words of the user that need no model: an answer to an open question, an order to a tour, what goes into a terminal
+as it is, a macro's trigger. Pure."""
 
 from __future__ import annotations
 
 from voxbridge.services.voice.core.state.reply import Order
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import consent, spoken_macros, spoken_tours
+from voxbridge.services.voice.core.turns import consent, spoken_macros, spoken_modes, spoken_tours
 from voxbridge.shared.macros.triggers import Match
 
 
@@ -15,5 +16,10 @@ def meant(t: Transition, text: str, language: str) -> Order | str:
     """
     if t.state.request is not None and t.state.request.child is not None:
         return ""
-    settled = consent.answered(t, text, language) or spoken_tours.meant(t, text) or spoken_macros.meant(t, text, language)
+    settled = (
+        consent.answered(t, text, language)
+        or spoken_tours.meant(t, text)
+        or spoken_modes.meant(t, text)
+        or spoken_macros.meant(t, text, language)
+    )
     return spoken_macros.order(settled) if isinstance(settled, Match) else settled or ""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from voxbridge.services.voice.core.state.reply import Order
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.tours import orders
@@ -18,7 +20,7 @@ STEER: Final = "steer_tour"
 
 def meant(t: Transition, text: str) -> Order | None:
     """Return the call by which the user's words start or steer a tour; None if they are for the model."""
-    step = orders.steered(text) if t.pending.touring and _has(t, STEER) else None
+    step = orders.steered(text) if t.pending.steered.touring and _has(t, STEER) else None
     if step is not None:
         return Order(name=STEER, arguments={"action": step})
     page = orders.started(text) if _has(t, START) else None
@@ -27,13 +29,13 @@ def meant(t: Transition, text: str) -> Order | None:
 
 def began(t: Transition) -> None:
     """Note that the page shows a tour."""
-    t.pending.touring = True
+    t.pending.steered = replace(t.pending.steered, touring=True)
 
 
 def steered(t: Transition, result: dict[str, Any]) -> None:
     """Note from a page's answer whether it still shows a tour."""
     if isinstance(result.get("touring"), bool):
-        t.pending.touring = result["touring"]
+        t.pending.steered = replace(t.pending.steered, touring=result["touring"])
 
 
 def _has(t: Transition, name: str) -> bool:

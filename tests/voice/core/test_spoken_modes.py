@@ -1,0 +1,111 @@
+"""The modes of a bridge: without a model, what is said is typed, or is the name of a key, until another mode is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.voice.conversation import FUNCTIONS, Conversation
+from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.turns import spoken_modes
+from voxbridge.shared.agents.model import Agent, AgentTeam
+from voxbridge.shared.events import gateway, tools
+from voxbridge.shared.events import voice as ev
+from voxbridge.shared.store.store import Function
+
+ANY = {"type": "object", "properties": {}}
+NAMES = (spoken_modes.SWITCH, spoken_modes.TYPE, spoken_modes.PRESS)
+BRIDGE = tuple(Function(name=name, description="Of a bridge.", parameters=ANY) for name in NAMES)
+
+
+def bridge() -> Conversation:
+    return Conversation(installed=(*FUNCTIONS, *BRIDGE))
+
+
+def called(call: Conversation) -> list[tuple[str, dict[str, Any]]]:
+    return [(event.name, event.arguments) for event in call.events(ev.ToolCalled)]
+
+
+def hears(call: Conversation) -> None:
+    while call.state.speech.reply is not None:
+        call.synthesize()
+        call.play(9_000, "finished")
+
+
+def says(call: Conversation, words: str, **result: Any) -> None:
+    """Say something that makes a call, which has this result."""
+    before = len(called(call))
+    call.speak(words)
+    call.pass_ms(1_000)  # what writes begins after a moment of quiet
+    assert len(called(call)) == before + 1
+    call.complete_tool({"spoken": "Done.", **result})
+    hears(call)
+
+
+def in_mode(mode: str) -> Conversation:
+    call = bridge()
+    says(call, f"Switch to {mode} mode.", mode=mode)
+    return call
+
+
+def test_words_are_typed_as_they_are_until_another_mode_is_asked_for() -> None:
+    call = in_mode("chat")
+    for words in ("Don't touch the tests.", "escape", "What is the capital of France?", "delete everything, and then stop"):
+        says(call, words)
+        assert called(call)[-1] == ("type_into_terminal", {"text": words})
+    says(call, "AI mode", mode="ai")
+    assert not call.effects(out.Complete), "no model was asked"
+    call.speak("What is the capital of France?")
+    assert len(call.effects(out.Complete)) == 1
+
+
+def test_a_name_of_a_key_presses_it_and_other_words_press_nothing() -> None:
+    call = in_mode("key")
+    says(call, "Down three times.")
+    assert called(call)[-1] == ("send_key", {"key": "down", "times": 3})
+    call.speak("What does it say?")
+    hears(call)
+    assert len(called(call)) == 2
+    assert call.events(ev.AgentSaid)[-1].text == spoken_modes.NO_KEY
+    assert not call.effects(out.Complete)
+
+
+@pytest.mark.parametrize(("length", "typed"), [(spoken_modes.TEXT_LIMIT, True), (spoken_modes.TEXT_LIMIT + 1, False)])
+def test_a_text_that_is_too_long_is_not_typed(length: int, typed: bool) -> None:
+    call = in_mode("chat")
+    call.speak("a" * length)
+    call.pass_ms(1_000)
+    assert (called(call)[-1][0] == "type_into_terminal") is typed
+    if not typed:
+        hears(call)
+        assert call.events(ev.AgentSaid)[-1].text == spoken_modes.TOO_LONG
+
+
+def test_a_switch_that_failed_changes_nothing() -> None:
+    call = bridge()
+    call.speak("Chat mode.")
+    call.pass_ms(1_000)
+    asked = call.events(ev.ToolCalled)[-1]
+    error = ev.Failure(code="UNAVAILABLE", message="The terminals service does not answer.", retryable=True)
+    call.log(tools.ToolFailed(call_id=asked.call_id, name=asked.name, error=error, ms=5))
+    assert call.state.pending.steered.mode == "ai"
+
+
+def test_without_terminals_the_words_are_the_models() -> None:
+    call = Conversation()
+    call.speak("Chat mode.")
+    assert not called(call)
+    assert len(call.effects(out.Complete)) == 1
+
+
+def test_the_next_agent_begins_with_its_own_ears() -> None:
+    names = tuple(function.name for function in (*FUNCTIONS, *BRIDGE))
+    agents = (Agent(name="officer", tools=names, handoffs=("second",)), Agent(name="second", tools=names))
+    call = Conversation(installed=(*FUNCTIONS, *BRIDGE), team=AgentTeam(agents=agents))
+    says(call, "chat mode", mode="chat")
+    call.log(gateway.HandoffRequested(target="second", reason="as asked"))
+    call.write("Here I am.")
+    hears(call)
+    assert call.state.team.agent.name == "second"
+    assert call.state.pending.steered.mode == "ai"
