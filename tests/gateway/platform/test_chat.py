@@ -14,7 +14,7 @@ from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Running
 from tests.gateway.platform.conftest import make_key
 from tests.gateway.stand_in import Session, StandIn
-from voxbridge.services.gateway.platform.chat import TOLD_LIMIT, Asked, ChatSocket, Exchange
+from voxbridge.services.gateway.platform.chat import NEWS_LIMIT, TOLD_LIMIT, Asked, ChatSocket, Exchange
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
@@ -68,12 +68,39 @@ async def test_a_conversation_goes_on_from_one_message_to_the_next(http: httpx.A
     await answers(session, text_id, 1, "It is sunny.")
     told = (await first).json()
     conversation = told.pop("conversation")
-    assert told == {"message": "It is sunny.", "startVoiceSession": False, "pendingRequest": None, "steps": ["Using get_weather"]}
+    about = {"startVoiceSession": False, "pendingRequest": None, "steps": ["Using get_weather"], "news": []}
+    assert told == {"message": "It is sunny.", **about}
     second = posts(http, key, "And tomorrow?", conversation=conversation)
     text_id = await typed(voice, session, "And tomorrow?")
     await session.says(ev.UserSaid(text="And tomorrow?", turn=2, source="text", text_id=text_id))
     await answers(session, text_id, 2, "It rains.")
     assert (await second).json()["message"] == "It rains."
+
+
+async def test_what_the_agent_says_by_itself_comes_with_the_next_answer_once(http: httpx.AsyncClient, key: str, voice: StandIn) -> None:
+    async def exchange(message: str, number: int, conversation: str, *told: str) -> dict[str, Any]:
+        asked = posts(http, key, message, conversation=conversation)
+        text_id = await typed(voice, session, message)
+        for text in told:
+            await session.says(ev.AgentSaid(text=text, turn=0, generation=90 + number, output="text"))
+        await session.says(ev.UserSaid(text=message, turn=number, source="text", text_id=text_id))
+        await answers(session, text_id, number, f"Answer {number}.")
+        return dict((await asked).json())
+
+    first = posts(http, key, "Start it.", configure=CONFIGURE)
+    session = await voice.session()
+    text_id = await typed(voice, session, "Start it.")
+    await session.says(ev.UserSaid(text="Start it.", turn=1, source="text", text_id=text_id))
+    await answers(session, text_id, 1, "It runs.")
+    conversation = (await first).json()["conversation"]
+    await session.says(ev.AgentSaid(text="Your export is done.", turn=0, generation=9, output="text"))
+    second = await exchange("Anything new?", 2, conversation, "And your tea is ready.")
+    assert (second["message"], second["news"]) == ("Answer 2.", ["Your export is done.", "And your tea is ready."])
+    third = await exchange("And now?", 3, second["conversation"])
+    assert (third["message"], third["news"]) == ("Answer 3.", [])
+    many = [f"News {number}." for number in range(NEWS_LIMIT + 1)]
+    fourth = await exchange("What else?", 4, third["conversation"], *many)
+    assert fourth["news"] == many[1:]
 
 
 @pytest.mark.parametrize(("pending", "words"), [("tell me a joke", "Gladly."), (None, "")])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -27,6 +28,9 @@ ANSWER_S: Final = 120.0
 
 OPEN_S: Final = 15.0
 """Seconds in which the session must have been opened or resumed."""
+
+NEWS_LIMIT: Final = 16
+"""Texts that the agent said by itself between two answers; older ones are dropped."""
 
 TOLD_LIMIT: Final = 8_192
 """Messages of a session that may wait to be read."""
@@ -49,12 +53,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The agent's answer. `startVoiceSession`: the client is to go on by voice, where `pendingRequest` comes first. `steps` has
-    `Using NAME` for each tool that was called."""
+    `Using NAME` for each tool that was called. `news` is what the agent has said by itself since the answer before: that a task is done."""
 
     message: str
     start_voice_session: bool
     pending_request: str | None
     steps: tuple[str, ...]
+    news: tuple[str, ...]
     conversation: str
 
 
@@ -139,6 +144,7 @@ class Exchange:
         self._text_id = secrets.token_hex(8)
         self._said: list[str] = []
         self._steps: list[str] = []
+        self._news: deque[str] = deque(maxlen=NEWS_LIMIT)
         self._voice = False
         self._pending: str | None = None
 
@@ -160,6 +166,7 @@ class Exchange:
                 start_voice_session=self._voice,
                 pending_request=self._pending,
                 steps=tuple(self._steps),
+                news=tuple(self._news),
                 conversation=f"{conversation}.{self._socket.seq}",
             )
         except TimeoutError:
@@ -195,6 +202,8 @@ class Exchange:
                 case {"type": "text" | "transcript", "turn": int(of), "text": str(text)} if of == turn > 0 and text and "id" not in message:
                     self._said.append(text)
                     yield " ".join(self._said)
+                case {"type": "text", "text": str(text)} if text and self._asked.conversation:
+                    self._news.append(text)
                 case {"type": "function_call", "name": str(name), "args": dict(arguments)} if turn:
                     self._called(message, name, arguments)
                 case {"type": "turn_complete", "turn": int(of)} if of == turn > 0:
