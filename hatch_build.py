@@ -7,14 +7,9 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+SCRIPTS: Final = ("client", "react", "page", "ui", "socket", "capture", "playback")
 BUNDLES: Final = {
-    "client/dist/client.js": "voxbridge/web/client/client.js",
-    "client/dist/react.js": "voxbridge/web/client/react.js",
-    "client/dist/page.js": "voxbridge/web/client/page.js",
-    "client/dist/ui.js": "voxbridge/web/client/ui.js",
-    "client/dist/socket.js": "voxbridge/web/client/socket.js",
-    "client/dist/capture.js": "voxbridge/web/client/capture.js",
-    "client/dist/playback.js": "voxbridge/web/client/playback.js",
+    **{f"client/dist/{name}.js{more}": f"voxbridge/web/client/{name}.js{more}" for name in SCRIPTS for more in ("", ".map")},
     "client/dist/voxbridge.tgz": "voxbridge/web/client/voxbridge.tgz",
     "studio/dist": "voxbridge/web/studio",
 }

@@ -1,6 +1,6 @@
 /**
  * Builds client/dist/{client,react,page}.js, the npm package of them, and studio/dist. Owns what is inlined, what is external and what the files are called.
- * `--dev` leaves the names unhashed and adds source maps.
+ * `--dev` leaves the names unhashed and has source maps inline; those of the client's scripts stand beside them else.
  */
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
@@ -62,6 +62,7 @@ async function buildClient(development) {
     plugins: [beside, inline],
     external: ["react"],
     minify: !development,
+    sourcemap: development ? "inline" : "linked",
     banner: { js: BANNER },
   });
 }

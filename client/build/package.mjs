@@ -21,7 +21,10 @@ export async function pack(root) {
   const folder = resolve(dist, "package");
   const { version, license } = JSON.parse(await readFile(resolve(root, "package.json"), "utf8"));
   await mkdir(folder, { recursive: true });
-  for (const name of SCRIPTS) await copyFile(resolve(dist, name), resolve(folder, name));
+  for (const name of SCRIPTS) {
+    await copyFile(resolve(dist, name), resolve(folder, name));
+    await copyFile(resolve(dist, `${name}.map`), resolve(folder, `${name}.map`)).catch(() => undefined); // inline with `--dev`
+  }
   await copyFile(resolve(root, "LICENSE"), resolve(folder, "LICENSE"));
   await writeFile(resolve(folder, "README.md"), README);
   const entry = (/** @type {string} */ types, /** @type {string} */ script) => ({ types: `./types/${types}.d.ts`, default: `./${script}.js` });

@@ -6,6 +6,7 @@ The language model is scripted, since the page is under test; all else is the pr
 from __future__ import annotations
 
 import base64
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -66,7 +67,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
     with ExitStack() as pages:
 
-        def open_page(address: str, **options: Any) -> Page:
+        def open_page(address: str, *, browser: Browser = browser, **options: Any) -> Page:
             context = browser.new_context(viewport={"width": 900, "height": 700}, **options)
             pages.callback(context.close)
             page = context.new_page()
@@ -398,3 +399,45 @@ def test_a_policy_that_forbids_the_gateway_is_named_with_what_to_add(own_product
         says(page, "Hello")
         expect(page.get_by_role("alert")).to_contain_text(f"Add {own_product.url}", timeout=WAIT_MS)
         expect(page.get_by_role("alert")).to_contain_text("connect-src", timeout=WAIT_MS)
+
+
+@pytest.mark.parametrize("change", ["none", "other bytes"])
+def test_a_page_runs_the_script_whose_integrity_it_names_and_no_other(
+    own_product: Product, model: ModelServer, open_page: OpenPage, change: str
+) -> None:
+    told = httpx.get(f"{own_product.url}/integrity.json").raise_for_status().json()
+    path = next(path for path in told if path.startswith("/client."))
+    digest = told[path] if change == "none" else next(told[other] for other in told if other != path)
+    names = json.dumps({"integrity": {own_product.url + path: digest}})
+    html = embedded.example("vanilla", own_product, embedded.make_key(own_product)).replace("/client.js", path)
+    html = html.replace("<script", f'<script type="importmap">{names}</script>\n<script', 1)
+    with embedded.site(html) as address:
+        page = open_page(address)
+        ran = page.evaluate("address => import(address).then(() => true, () => false)", own_product.url + path)
+        assert ran is (change == "none")
+        if ran:
+            model.script("llm", ["Good day."])
+            says(page, "Hello")
+            shows(page, "Good day.")
+        expect(page.get_by_label("Message")).to_have_count(1 if ran else 0)
+
+
+def test_sound_that_the_browser_blocks_is_said_and_a_click_has_it_play(
+    own_product: Product, model: ModelServer, launch: Callable[..., Browser], open_page: OpenPage
+) -> None:
+    careful = launch("--use-fake-ui-for-media-stream", "--autoplay-policy=user-gesture-required")
+    with embedded.site(embedded.example("vanilla", own_product, embedded.make_key(own_product))) as address:
+        page = open_page(address, browser=careful)
+        model.script("llm", ["Good day."], ["Still here."])
+        says(page, "Hello")
+        shows(page, "Good day.")
+        page.get_by_role("button", name="Talk").click()
+        state(page, "Listening")
+        page.reload()  # a page that nobody has touched yet may not sound
+        sound = page.get_by_role("button", name="Resume sound")
+        expect(sound).to_be_visible(timeout=WAIT_MS)
+        sound.click()
+        expect(sound).to_be_hidden(timeout=WAIT_MS)
+        says(page, "Are you there?")
+        shows(page, "Still here.")
+        own_product.logged(session_of(own_product), "playback.reported", state="finished")

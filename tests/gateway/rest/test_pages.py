@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import sha384
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ def built(tmp_path: Path) -> TestClient:
     (studio / "index.html").write_text("<title>Studio</title>")
     (studio / "assets" / "app-1a2b.js").write_text("studio()")
     (client / "client.js").write_text("client()")
+    (client / "client.js.map").write_text("{}")
     (client / "voxbridge.tgz").write_bytes(b"packed")
     app = FastAPI()
     pages.mount(app, studio=studio, client=client)
@@ -68,6 +71,22 @@ def test_a_bundle_has_its_digest_in_its_name_and_may_be_loaded_from_anywhere(bui
     assert built.get("/other.js").status_code == 404
 
 
+def test_the_map_of_a_bundle_is_beside_it(built: TestClient) -> None:
+    answer = built.get("/client.js.map")
+    assert (answer.json(), answer.headers["access-control-allow-origin"], answer.headers["cache-control"]) == ({}, "*", "no-cache")
+    for path in ("/react.js.map", "/secret.js.map", "/voxbridge.tgz.js.map"):
+        assert built.get(path).status_code == 404
+
+
+def test_the_integrity_of_each_bundle_is_that_of_its_bytes(built: TestClient) -> None:
+    answer = built.get("/integrity.json")
+    assert (answer.headers["access-control-allow-origin"], answer.headers["cache-control"]) == ("*", "no-cache")
+    [(path, integrity)] = answer.json().items()
+    content = built.get(path, follow_redirects=False)
+    assert content.status_code == 200, "it is the name of the version that there is"
+    assert integrity == f"sha384-{b64encode(sha384(content.content).digest()).decode()}"
+
+
 def test_the_package_for_npm_is_one_file(built: TestClient) -> None:
     answer = built.get("/voxbridge.tgz")
     assert (answer.content, answer.headers["content-type"], answer.headers["cache-control"]) == (b"packed", "application/gzip", "no-cache")
@@ -78,7 +97,7 @@ def test_what_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
     app = FastAPI()
     pages.mount(app, studio=tmp_path, client=tmp_path)
     client = TestClient(app)
-    for path in ("/", "/react.js", "/voxbridge.tgz"):
+    for path in ("/", "/react.js", "/voxbridge.tgz", "/integrity.json"):
         answer = client.get(path)
         assert answer.status_code == 503
         assert "make up" in answer.text

@@ -6,12 +6,14 @@ Owns their paths and how long they may be cached. Does not own their build: `stu
 from __future__ import annotations
 
 import html
-from hashlib import sha256
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256, sha384
 from pathlib import Path
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -66,12 +68,23 @@ def mount(app: FastAPI, *, studio: Path = STUDIO, client: Path = CLIENT) -> None
         if not path.is_file():
             return _unbuilt(path.name)
         content = path.read_bytes()
-        current = sha256(content).hexdigest()[:DIGEST]
-        if digest != current:  # a page that names no version, or one of before, gets the one there is
-            headers = {"Location": f"/{stem}.{current}.js", "Cache-Control": _REVALIDATE, **_ANYWHERE}
+        named = _named(stem, content)
+        if digest != named.split(".")[1]:  # a page that names no version, or one of before, gets the one there is
+            headers = {"Location": named, "Cache-Control": _REVALIDATE, **_ANYWHERE}
             return Response(status_code=302, headers=headers)
         headers = {"Cache-Control": _IMMUTABLE, **_ANYWHERE}
         return Response(content, headers=headers, media_type="text/javascript; charset=utf-8")
+
+    @router.api_route("/{name}.js.map", methods=["GET", "HEAD"])
+    def source_map(request: Request, name: str) -> Response:
+        path = client / f"{name}.js.map"
+        return _file(request, path, "application/json", _ANYWHERE) if name in BUNDLES and path.is_file() else missing(f"/{name}.js.map")
+
+    @router.api_route("/integrity.json", methods=["GET", "HEAD"])
+    def integrity() -> Response:
+        scripts = {stem: (client / f"{stem}.js").read_bytes() for stem in BUNDLES if (client / f"{stem}.js").is_file()}
+        told = {_named(stem, content): f"sha384-{b64encode(sha384(content).digest()).decode()}" for stem, content in scripts.items()}
+        return JSONResponse(told, headers={"Cache-Control": _REVALIDATE, **_ANYWHERE}) if told else _unbuilt("client.js")
 
     @router.api_route(f"/{PACKAGE}", methods=["GET", "HEAD"])
     def package(request: Request) -> Response:
@@ -98,14 +111,19 @@ class _Assets(StaticFiles):
         return response
 
 
+def _named(stem: str, content: bytes) -> str:
+    """Return the path of a script with its digest."""
+    return f"/{stem}.{sha256(content).hexdigest()[:DIGEST]}.js"
+
+
 def _unbuilt(name: str) -> Response:
     return Response(f"{name} is not built. Run `make up`.\n", status_code=503, media_type="text/plain", headers=_ANYWHERE)
 
 
-def _file(request: Request, path: Path, media_type: str) -> Response:
+def _file(request: Request, path: Path, media_type: str, more: Mapping[str, str] = {}) -> Response:
     content = path.read_bytes()
     etag = f'"{sha256(content).hexdigest()[:32]}"'
-    headers = {"ETag": etag, "Cache-Control": _REVALIDATE}
+    headers = {"ETag": etag, "Cache-Control": _REVALIDATE, **more}
     if etag in (tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)
