@@ -1,0 +1,98 @@
+"""Twenty questions to the installation's own model over each protocol, typed by a client without a browser, answered aloud or in writing.
+
+Each answer is short, says nothing twice, and ends at the end of a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+import pytest
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from tests.browser.stage.product import Product
+from voxbridge.services.voice.core.cascade.brevity import SAME_WORDS, SENTENCES_LIMIT, is_long
+
+pytestmark = pytest.mark.timeout(1_200)
+ANSWER_S = 90.0
+LONG_SENTENCES = 40
+QUESTIONS = (
+    "And so, my fellow Americans: ask not what your country can do for you, ask what you can do for your country.",
+    "Who are you?",
+    "What can you do for me?",
+    "What is the capital of France?",
+    "Is the earth round?",
+    "What do you think of rain?",
+    "I feel a bit sad today.",
+    "To be, or not to be, that is the question.",
+    "Thank you very much.",
+    "What should I cook tonight?",
+    "Do you like music?",
+    "Repeat the word hello again and again.",
+    "How many legs does a spider have?",
+    "What is love?",
+    "Good morning!",
+    "Who wrote Hamlet?",
+    "What colour is the sky at night?",
+    "My dog is called Rex.",
+    "Tell me a story about a lighthouse.",
+    "Explain how a bicycle stays upright.",
+)
+SENTENCE = re.compile(r"[.!?…][\"'”’)]*(?:\s|$)")
+
+
+def told(socket: ClientConnection, kind: str) -> dict[str, object]:
+    """Return the next message of a kind. Fails on an error of the gateway."""
+    while True:
+        message = socket.recv(ANSWER_S)
+        if isinstance(message, bytes):
+            continue
+        found: dict[str, object] = json.loads(message)
+        assert found["type"] != "error", found
+        if found["type"] == kind:
+            return found
+
+
+def answer(socket: ClientConnection, question: str) -> str:
+    """Type a question, and return the whole answer."""
+    socket.send(json.dumps({"type": "text", "text": question}))
+    said: list[str] = []
+    while True:
+        message = socket.recv(ANSWER_S)
+        if isinstance(message, bytes):
+            continue
+        found = json.loads(message)
+        assert found["type"] != "error", found
+        if found["type"] in ("text", "transcript") and found.get("role") != "user" and found.get("final", True) and found["text"]:
+            said.append(found["text"])
+        if found["type"] == "turn_complete":
+            return " ".join(said).strip()
+
+
+@pytest.mark.parametrize("protocol", ["plain", "voxbridge.v1"])
+def test_twenty_answers_are_short_whole_and_go_in_no_circles(product: Product, protocol: str) -> None:
+    protocols = None if protocol == "plain" else [Subprotocol(protocol)]
+    wrong: list[tuple[str, str, str]] = []
+    for question in QUESTIONS:
+        address = f"{product.url.replace('http', 'ws')}/ws/vox"
+        with connect(address, subprotocols=protocols, compression=None, max_size=None) as socket:
+            socket.send(
+                json.dumps({"type": "start", "mode": "local", "output": "text"} if protocols else {"type": "start", "mode": "local"})
+            )
+            told(socket, "setup_complete")
+            text = answer(socket, question)
+        sentences = [one.strip() for one in re.split(r"(?<=[.!?…])\s+", text) if one.strip()]
+        again = [one for one, times in Counter(one.casefold() for one in sentences if len(one.split()) >= SAME_WORDS).items() if times > 1]
+        most = LONG_SENTENCES if is_long(question) else SENTENCES_LIMIT
+        for broken, why in (
+            (not text, "nothing was said"),
+            (len(sentences) > most, f"{len(sentences)} sentences"),
+            (bool(again), f"said twice: {again}"),
+            (bool(text) and SENTENCE.search(text[-3:]) is None, "cut within a sentence"),
+        ):
+            if broken:
+                wrong.append((question, why, text))
+    assert not wrong
