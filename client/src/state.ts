@@ -109,8 +109,13 @@ function withdrawn(snapshot: Snapshot, { generation }: Transcript): Snapshot {
   return { ...snapshot, conversation: snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.final || entry.generation !== generation) };
 }
 
+/** What was heard of the user goes nowhere, or was sent by hand. */
+function unsaid(snapshot: Snapshot): Snapshot {
+  return { ...snapshot, conversation: snapshot.conversation.filter((entry) => entry.kind !== "said" || entry.role !== "user" || entry.final || entry.typed) };
+}
+
 function transcript(snapshot: Snapshot, message: Transcript): Snapshot {
-  if (message.final === false && message.role === "assistant" && message.text === "") return withdrawn(snapshot, message);
+  if (message.final === false && message.text === "") return message.role === "assistant" ? withdrawn(snapshot, message) : unsaid(snapshot);
   const after = (message.continues === true ? goesOn(snapshot, message) : null) ?? said(snapshot, message);
   return after === snapshot ? snapshot : { ...after, conversation: continued(after.conversation) };
 }

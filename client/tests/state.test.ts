@@ -49,6 +49,12 @@ test("what goes on with a turn joins its line, and the answer that was withdrawn
   assert.deepEqual(said(alone), [["user", "ask not.", true]]);
 });
 
+test("what was heard and goes nowhere is not shown any more, and what was typed stays", () => {
+  const heard: ServerMessage = { type: "transcript", role: "user", text: "write the tests", final: false, turn: 2 };
+  const snapshot = fold([heard, { type: "transcript", role: "user", text: "", final: false, turn: 2 }], typed(INITIAL, "hello"));
+  assert.deepEqual(said(snapshot), [["user", "hello", true]]);
+});
+
 test("the same words said twice are kept twice", () => {
   const yes: ServerMessage = { type: "transcript", role: "user", text: "Yes.", final: true };
   assert.equal(said(fold([yes, yes])).length, 2);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -141,6 +142,25 @@ def test_words_are_typed_and_keys_are_pressed_in_the_modes_of_the_bridge(product
     assert "touch the tests" in log.read_text().lower()
     studio.until_quiet()
     look(studio, "officer-modes")
+
+    modes.get_by_role("button", name="Auto").click()
+    studio.until_said("assistant", "You send it yourself")
+    studio.until_quiet()
+    before = log.read_text()
+    studio.say("text")
+    message = studio.page.get_by_label("Message")
+    expect(message).to_have_value(re.compile(r"^\W*(do not|don't) touch the tests\W*$", re.IGNORECASE), timeout=ASKED_MS)
+    look(studio, "officer-draft")
+    assert log.read_text() == before, "nobody has sent it"
+    message.press("End")
+    message.press_sequentially(" At all.")
+    studio.button("Send").click()
+    studio.until("(s) => s.conversation.filter((e) => e.kind === 'said' && /Typed has it/.test(e.text)).length === 2")
+    assert "At all." in log.read_text()
+    studio.until_quiet()
+    modes.get_by_role("button", name="Auto").click()
+    expect(modes.get_by_role("button", name="Auto")).to_have_attribute("aria-pressed", "true", timeout=ASKED_MS)
+    studio.until_quiet()
 
     studio.say("key mode")
     expect(modes.get_by_role("button", name="Key")).to_have_attribute("aria-pressed", "true", timeout=ASKED_MS)

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from voxbridge.services.tools.packs.terminals.functions import Key
-from voxbridge.shared.spoken_modes import NAMES, TIMES_LIMIT, WORDS_LIMIT, Mode, mode, pressed
+from voxbridge.shared.spoken_modes import NAMES, TIMES_LIMIT, WORDS_LIMIT, Mode, auto, mode, pressed
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,7 @@ from voxbridge.shared.spoken_modes import NAMES, TIMES_LIMIT, WORDS_LIMIT, Mode,
     [
         ("Escape.", "escape", 1),
         ("press control C", "ctrl-c", 1),
+        ("Press Control-C.", "ctrl-c", 1),
         ("Hit the enter key, please.", "enter", 1),
         ("down three times", "down", 3),
         ("Page down twice", "page-down", 2),
@@ -38,6 +39,14 @@ def test_what_names_no_key_or_several_is_none(said: str) -> None:
 
 def test_each_name_is_of_a_key_that_can_be_pressed() -> None:
     assert set(NAMES.values()) == set(get_args(Key))
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [("Auto off.", False), ("turn auto on", True), ("switch auto mode off please", False), ("the auto is off", None), ("auto", None)],
+)
+def test_auto_is_turned_on_and_off_by_the_whole_utterance(said: str, wanted: bool | None) -> None:
+    assert auto(said) is wanted
 
 
 @pytest.mark.parametrize(

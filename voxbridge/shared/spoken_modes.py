@@ -57,6 +57,9 @@ _MODE: Final = re.compile(
 )
 
 
+_AUTO: Final = re.compile(r"(?:please )?(?:(?:turn|switch) )?(?:auto|automatic|auto mode|auto send)(?: mode)? (?P<on>on|off)(?: please)?")
+
+
 class Pressed(NamedTuple):
     """A key, and how often it is pressed."""
 
@@ -66,14 +69,20 @@ class Pressed(NamedTuple):
 
 def mode(said: str) -> Mode | None:
     """Return the mode that a whole utterance asks for; None if it says something else."""
-    found = _MODE.fullmatch(plain(said)) if len(said) <= WORDS_LIMIT else None
+    found = _MODE.fullmatch(_words(said))
     return None if found is None else next(mode for mode in _MODES if found[mode])
+
+
+def auto(said: str) -> bool | None:
+    """Return whether a whole utterance turns AUTO on or off; None if it says something else."""
+    found = _AUTO.fullmatch(_words(said))
+    return None if found is None else found["on"] == "on"
 
 
 def pressed(said: str) -> Pressed | None:
     """Return the key that a whole utterance names: "escape", "press control c", "down three times", "up up"; None if it names none, or
     several."""
-    words = _PRESS.sub("", plain(said)) if len(said) <= WORDS_LIMIT else ""
+    words = _PRESS.sub("", _words(said))
     for often, times in _TIMES.items():
         if words.endswith(f" {often}"):
             key = NAMES.get(words.removesuffix(f" {often}"))
@@ -86,3 +95,8 @@ def pressed(said: str) -> Pressed | None:
         if not rest and words == " ".join([one] * times) and one in NAMES:
             return Pressed(NAMES[one], times)
     return None
+
+
+def _words(said: str) -> str:
+    """Return the words of an utterance, those with a hyphen apart: recognisers write "Control-C"; empty for a long one."""
+    return " ".join(plain(said).replace("-", " ").split()) if len(said) <= WORDS_LIMIT else ""

@@ -1,13 +1,23 @@
 /** The text box, which always works: without a call it begins one, in text. */
-import { type ReactElement, type RefObject, type SyntheticEvent, useState } from "react";
+import { type ReactElement, type RefObject, type SyntheticEvent, useEffect, useRef, useState } from "react";
 import type { UseVoiceAgent } from "voxbridge/react";
 import { Icon } from "../icons";
+import { draftOf } from "./mode";
 
 /** The protocol's limit of `text.text`. */
 const MAX_TEXT = 8192;
 
 export function Composer({ call, field, onStart }: { call: UseVoiceAgent; field: RefObject<HTMLInputElement | null>; onStart: (text: string) => void }): ReactElement {
   const [text, setText] = useState("");
+  const draft = draftOf(call)?.text ?? "";
+  const taken = useRef("");
+  useEffect(() => {
+    if (call.state === "user_speaking") taken.current = ""; // what is said now is another one, also if it is the same
+    if (draft === "" || draft === taken.current) return;
+    taken.current = draft;
+    setText((before) => (before.trim() === "" ? draft : `${before.trimEnd()} ${draft}`).slice(0, MAX_TEXT));
+    field.current?.focus();
+  }, [draft, call.state, field]);
   // Without a socket the words wait, and are sent as soon as the call is back.
   const inCall = call.connection === "connected" || call.connection === "reconnecting";
   const submit = (event: SyntheticEvent): void => {

@@ -4,6 +4,7 @@ import type { Said, UseVoiceAgent } from "voxbridge/react";
 import { agentName, handedOver } from "../words";
 import { Asking } from "./asking";
 import { ApprovalCard, CallCard, TaskCard } from "./cards";
+import { draftOf } from "./mode";
 import { shown, type Shown } from "./work";
 
 function Line({ said }: { said: Said }): ReactElement {
@@ -41,7 +42,8 @@ function EntryView({ entry, cancel }: { entry: Shown; cancel: ((id: string) => v
 
 export function Conversation({ call, empty }: { call: UseVoiceAgent; empty: string }): ReactElement {
   const { agent, approvals, connection, conversation } = call;
-  const entries = useMemo(() => shown(conversation, approvals), [conversation, approvals]);
+  const draft = draftOf(call);
+  const entries = useMemo(() => shown(conversation, approvals).filter((entry) => entry.key !== draft?.key), [conversation, approvals, draft]);
   const live = connection === "connected" || connection === "reconnecting";
   const cancel = live ? (id: string): void => void agent.cancelTask(id) : null;
   const box = useRef<HTMLDivElement>(null);

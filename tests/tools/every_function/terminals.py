@@ -82,9 +82,9 @@ TERMINALS: Final[dict[str, Entry]] = {
     ),
     "switch_mode": Entry(
         arguments={"mode": "ai"},
-        wanted={"mode": "ai", "spoken": "I take your orders."},
+        wanted={"mode": "ai", "auto": True, "spoken": "I take your orders."},
         varies=("terminal",),
-        hostile=(({"mode": "root"}, WRONG),),
+        hostile=(({"mode": "root"}, WRONG), ({"mode": "ai", "auto": "maybe"}, WRONG)),
     ),
     "type_into_terminal": Entry(
         before=(begun("mine"),),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.voice.conversation import FUNCTIONS, Conversation
+from tests.voice.core.test_consent import needs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.turns import spoken_modes
 from voxbridge.shared.agents.model import Agent, AgentTeam
@@ -54,7 +55,7 @@ def test_words_are_typed_as_they_are_until_another_mode_is_asked_for() -> None:
     for words in ("Don't touch the tests.", "escape", "What is the capital of France?", "delete everything, and then stop"):
         says(call, words)
         assert called(call)[-1] == ("type_into_terminal", {"text": words})
-    says(call, "AI mode", mode="ai")
+    says(call, "AI mode", mode="ai", auto=True)
     assert not call.effects(out.Complete), "no model was asked"
     call.speak("What is the capital of France?")
     assert len(call.effects(out.Complete)) == 1
@@ -69,6 +70,36 @@ def test_a_name_of_a_key_presses_it_and_other_words_press_nothing() -> None:
     assert len(called(call)) == 2
     assert call.events(ev.AgentSaid)[-1].text == spoken_modes.NO_KEY
     assert not call.effects(out.Complete)
+
+
+def test_with_auto_off_what_is_said_is_a_draft_that_the_user_sends() -> None:
+    call = in_mode("chat")
+    says(call, "Auto off.", mode="chat", auto=False)
+    assert called(call)[-1] == ("switch_mode", {"mode": "chat", "auto": False})
+    turns = len(call.events(ev.UserSaid))
+    call.speak("Write the tests.")
+    call.pass_ms(1_000)
+    assert call.partials("user")[-1] == "Write the tests."
+    assert len(call.events(ev.UserSaid)) == turns, "nobody has sent it"
+    assert len(called(call)) == 2
+    call.log(gateway.TextReceived(text="Write all the tests."))
+    assert call.partials("user")[-1] == "", "the draft is not shown any more"
+    assert called(call)[-1] == ("type_into_terminal", {"text": "Write all the tests."})
+    call.complete_tool({"spoken": "Claude has it."})
+    hears(call)
+    says(call, "Turn auto on.", mode="chat", auto=True)
+    says(call, "And run them.")
+    assert called(call)[-1] == ("type_into_terminal", {"text": "And run them."})
+
+
+def test_with_auto_off_an_answer_to_a_question_is_one() -> None:
+    call = in_mode("chat")
+    says(call, "auto off", mode="chat", auto=False)
+    call.log(gateway.TextReceived(text="rm notes"))
+    needs(call)
+    hears(call)
+    call.speak("Yes.")
+    assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
 
 
 @pytest.mark.parametrize(("length", "typed"), [(spoken_modes.TEXT_LIMIT, True), (spoken_modes.TEXT_LIMIT + 1, False)])

@@ -65,7 +65,7 @@ def enter(t: Transition, agent: Agent) -> None:
     state = t.state
     state.team.agent = agent
     state.team.output = agent.output
-    t.pending.steered = replace(t.pending.steered, mode="ai")
+    t.pending.steered = replace(t.pending.steered, mode="ai", auto=True)
     state.team.model = model_of(agent, state.team.usual)
     state.team.voice = agent.voice
     state.team.instructions, state.team.functions = _told(state, agent)

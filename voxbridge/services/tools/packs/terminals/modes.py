@@ -5,13 +5,13 @@ The mode itself is the session's (`voice/core/turns/spoken_modes.py`), which cal
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.core.inputs import Proposal
 from voxbridge.services.tools.packs.terminals import named, reach
 from voxbridge.services.tools.packs.terminals.functions import Terminal, Text
-from voxbridge.services.tools.registry import function
+from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.spoken_modes import Mode
 
@@ -20,11 +20,12 @@ QUESTION_WORDS: Final = 150
 
 
 @function(effect="read", timeout_s=15, listed=False)
-async def switch_mode(mode: Mode, ctx: Context) -> dict[str, Any]:
+async def switch_mode(mode: Mode, ctx: Context, auto: Annotated[bool, Local(None)] = True) -> dict[str, Any]:
     """Say where the user's words go: to you (ai), as text into the active terminal (chat), or as the name of a key (key).
 
     Args:
         mode: The mode.
+        auto: False for words that are shown as a draft, which the user sends by hand.
 
     Examples:
         chat mode
@@ -44,7 +45,9 @@ async def switch_mode(mode: Mode, ctx: Context) -> dict[str, Any]:
         "chat": f"What you say goes to {into}.",
         "key": f"Name a key, and I press it in {into}.",
     }[mode]
-    return {"mode": mode, "terminal": active.name if active is not None else "", "spoken": spoken}
+    if not auto:
+        spoken = f"{spoken} You send it yourself."
+    return {"mode": mode, "auto": auto, "terminal": active.name if active is not None else "", "spoken": spoken}
 
 
 @function(timeout_s=60, listed=False)

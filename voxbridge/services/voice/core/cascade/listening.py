@@ -14,7 +14,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry, speaking
 from voxbridge.services.voice.core.state import Stamps, Utterance
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import reopening, turns
+from voxbridge.services.voice.core.turns import reopening, spoken_modes, turns
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
 
@@ -267,6 +267,10 @@ def _utterance_ready(t: Transition) -> None:
             turns.no_words(t)
         return
     text, stamps = utterance.text.strip(), utterance.stamps
+    if spoken_modes.is_draft(t, text):
+        t.tell(PartialTranscript("user", text, turn=reopening.turn(t)))
+        t.set_timer("idle", t.settings.idle_timeout_s * 1_000)
+        return
     details: turns.Source = {
         "language": utterance.language,
         "confidence": utterance.confidence,

@@ -113,6 +113,9 @@ class Steered(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "ai"
     """Destination of what is said to an agent over terminals; see `spoken_modes`."""
 
+    auto: bool = True
+    """False while what is said is a draft, which the user sends by hand."""
+
 
 class Pending(msgspec.Struct, kw_only=True):
     """Open work of the session, and names that it must recognise when they come again."""

@@ -2,7 +2,8 @@
 
 An agent that has `switch_mode` is in the mode `ai` until the user names another one, or until a call of the function says so. In the
 others no model is asked: the words are the argument of a call. An answer to an open question and an order to a tour stay what they are in
-every mode. The next agent of a handoff begins in `ai` (`agents.enter`).
+every mode. With AUTO off, what is said is a draft: it is shown, and the user sends it as a typed text, changed or not. The next agent of a
+handoff begins in `ai` with AUTO on (`agents.enter`).
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ TOO_LONG: Final = f"That is more than {TEXT_LIMIT} characters, so none of it was
 
 def meant(t: Transition, text: str) -> Order | str | None:
     """Return the call that the user's words make in this mode, or what the agent says to them; None if they are for the model."""
-    if all(function.name != SWITCH for function in t.team.functions):
+    switch = _switch(t, text)
+    if switch is not None:
+        return switch
+    if not _has_modes(t):
         return None
-    wanted = spoken.mode(text)
-    if wanted is not None:
-        return Order(name=SWITCH, arguments={"mode": wanted})
     if t.pending.steered.mode == "chat":
         return Order(name=TYPE, arguments={"text": text}) if len(text) <= TEXT_LIMIT else TOO_LONG
     if t.pending.steered.mode == "key":
@@ -40,7 +41,27 @@ def meant(t: Transition, text: str) -> Order | str | None:
     return None
 
 
+def is_draft(t: Transition, text: str) -> bool:
+    """Tell whether what was said is for the user to send by hand. An answer to an open question, and an order to a mode, never is."""
+    steered = t.pending.steered
+    return not steered.auto and not t.pending.questions and not steered.touring and _switch(t, text) is None
+
+
 def switched(t: Transition, name: str, result: dict[str, Any]) -> None:
     """Note from the result of a call which mode it is now."""
     if name == SWITCH and result.get("mode") in get_args(spoken.Mode):
-        t.pending.steered = replace(t.pending.steered, mode=result["mode"])
+        t.pending.steered = replace(t.pending.steered, mode=result["mode"], auto=result.get("auto") is not False)
+
+
+def _has_modes(t: Transition) -> bool:
+    return any(function.name == SWITCH for function in t.team.functions)
+
+
+def _switch(t: Transition, text: str) -> Order | None:
+    """Return the call that the user's words make if they name a mode, or AUTO."""
+    if not _has_modes(t):
+        return None
+    mode, auto, now = spoken.mode(text), spoken.auto(text), t.pending.steered
+    if mode is None and auto is None:
+        return None
+    return Order(name=SWITCH, arguments={"mode": mode or now.mode, "auto": now.auto if auto is None else auto})

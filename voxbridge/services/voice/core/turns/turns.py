@@ -64,6 +64,8 @@ def user_said(t: Transition, text: str, *, source: Literal["speech", "text"], st
     t.speech.resume, t.speech.redo = "", 0
     ledger.settle(t)
     turn = ledger.begin(t)
+    if not t.pending.steered.auto:
+        t.tell(PartialTranscript("user", "", turn=turn))  # the draft was sent, changed or not
     t.append(ev.UserSaid(text=text, turn=turn, source=source, **details))
     screen.turn_begins(t)
     memory.remember_user(t, text)
