@@ -88,6 +88,27 @@ def test_a_plain_answer_is_known_in_each_language(language: str) -> None:
         assert (event.approval_id, event.answer, event.words) == (ID, answer, said)
 
 
+@pytest.mark.parametrize(
+    ("language", "rules", "told"),
+    [("el", inputs.RULES, True), ("de-AT", inputs.RULES, False), ("", inputs.RULES, False), ("el", inputs.BY_CLICK - 1, False)],
+)
+def test_a_question_in_a_language_without_known_answers_says_how_to_answer(language: str, rules: int, told: bool) -> None:
+    call = Conversation()
+    call.state.settings = msgspec.structs.replace(call.state.settings, language=language, rules=rules)
+    calls(call)
+    needs(call)
+    hears(call)
+    put = f"{consent.BY_CLICK} {QUESTION}" if told else QUESTION
+    assert call.events(ev.AgentSaid)[-1].text == put
+    call.speak("Ναι.")
+    call.write("Hm?")
+    hears(call)
+    assert call.events(ev.ApprovalAnswered) == []
+    assert call.events(ev.AgentSaid)[-1].text == put, "it is asked once more"
+    call.speak("Yes.")
+    assert call.events(ev.ApprovalAnswered)[-1].answer == ("lapsed" if language == "de-AT" else "approved")
+
+
 def test_after_a_yes_the_model_is_not_asked_and_the_agent_says_so() -> None:
     call = asked()
     before = len(call.effects(out.Complete))

@@ -238,6 +238,11 @@ def of(language: str, *, whole: bool = False) -> Answers:
     return (_BY_LANGUAGE.get(code) or (None if whole else _SAID.get(code))) or _BY_LANGUAGE["en"]
 
 
+def is_known(language: str) -> bool:
+    """Tell whether a yes and a no are known in a language (a BCP 47 tag; empty for English)."""
+    return _code(language) in _PHRASES
+
+
 def read(text: str, language: str, question: str) -> Answer:
     """Read an answer in a language to a question that was put in these words."""
     yes, no, harmless, neither = _PHRASES.get(_code(language), _PHRASES["en"])

@@ -396,9 +396,9 @@ def _ask(t: Transition) -> None:
     if not t.settings.rules or (t.state.realtime is not None and question.kind != "approval"):
         turns.notice(t, question.text)
     elif t.state.realtime is not None:
-        unanswered.ask_instead(t, question.text)
+        unanswered.ask_instead(t, consent.put(t, question))
     else:
-        _say(t, question.text)
+        _say(t, consent.put(t, question))
 
 
 def _say(t: Transition, text: str) -> None:

@@ -43,6 +43,9 @@ WORDS_LIMIT: Final = 60
 """Characters of an answer; nobody says a plain yes in more."""
 
 
+BY_CLICK: Final = "Please answer by a click, or in English."
+"""Words before a question in a language whose words for yes and no are not known."""
+
 _IN_MODE: Final = {"": "{}", "dry_run": "a dry run of {}", "step_by_step": "{} step by step"}
 """Name of a macro in a mode, in the language that modes are said in."""
 
@@ -97,7 +100,14 @@ def offers(t: Transition, macro: Match, language: str) -> str:
 def asks(t: Transition, result: dict[str, Any]) -> str:
     """Return the question in a call's result, if it is one that is open: the agent says it word for word."""
     found = next((one for one in t.pending.questions if one.id == result.get("approval_id")), None)
-    return found.text if found is not None and result.get("status") == "needs_approval" else ""
+    return put(t, found) if found is not None and result.get("status") == "needs_approval" else ""
+
+
+def put(t: Transition, question: Question) -> str:
+    """Return the words in which an approval is asked for. Where no answer in the call's language is known, they say how to answer."""
+    language = t.team.agent.language or t.settings.language
+    known = question.kind != "approval" or yes_no.is_known(language) or t.settings.rules < inputs.BY_CLICK
+    return question.text if known else f"{BY_CLICK} {question.text}"
 
 
 def watch(t: Transition) -> None:
