@@ -18,7 +18,8 @@ PREROLL_MS: Final = 2_000
 """Milliseconds kept while the user is silent: speech starts before it is detected."""
 
 LONGEST_MS: Final = 120_000
-"""Milliseconds kept of one utterance, which is understood whole; of a longer one, the end is kept. The models take a little more."""
+"""Milliseconds kept of one utterance. A longer one is transcribed in pieces, cut at pauses; of one without a pause, the end is kept. The
+models take a little more."""
 
 _BYTES_PER_MS: Final = INPUT_RATE * 2 // 1_000
 _WINDOW_BYTES: Final = WINDOW * 2

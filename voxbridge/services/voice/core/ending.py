@@ -29,7 +29,7 @@ def end(t: Transition, reason: str, error: ev.Failure | None = None) -> None:
     """End the session: stop what runs, record what was heard, and complete every turn."""
     utterance = t.utterance
     if utterance is not None:
-        t.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
+        t.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect, *utterance.pieces_under_way)
         t.state.utterance = None
     if t.state.realtime is not None:
         transcripts.final(t)

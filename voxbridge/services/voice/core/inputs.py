@@ -31,7 +31,10 @@ BRIEF: Final = 4
 BY_CLICK: Final = 5
 """Rules from which on a question says how it is answered in a language whose words for yes and no are not known."""
 
-RULES: Final = BY_CLICK
+PIECES: Final = 6
+"""Rules from which on a long utterance is transcribed in pieces."""
+
+RULES: Final = PIECES
 """Newest rules that a session may go by: see `Opened.rules`."""
 
 
@@ -57,7 +60,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     """Rules that the session goes by: from 1 on each call carries the list of what may be called, and a yes counts for a question that was
     put word for word; from 2 on a reply is cut into sentences by the rules of its language; from 3 on a yes may have harmless words beside
     it; from 4 on a reply that goes on and on is stopped; from 5 on a question in a language without known answers says that it is answered
-    by a click. 0 in older journals."""
+    by a click; from 6 on a long utterance is transcribed in pieces. 0 in older journals."""
 
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""

@@ -67,9 +67,14 @@ def _utterance(t: Transition, input: inputs.TakenOver) -> list[str]:
     if utterance is None:
         return []
     t.cancel(utterance.partial_effect, utterance.final_effect, utterance.turn_effect)
+    piece = utterance.piece
+    if piece is not None:  # its audio was the dead worker's
+        t.cancel(piece.effect)
+        t.state.utterance = utterance = replace(utterance, piece=None)
+    gone = [] if piece is None else [f"{_seconds(piece.to_ms - piece.from_ms)} of what was being said were lost."]
     if utterance.text is not None:
         listening.hear_again(t)
-        return []
+        return gone
     end = utterance.to_ms if utterance.to_ms is not None else out.AUDIO_END
     first, last = input.audio_from_ms, input.audio_to_ms
     if first is None or last is None or first >= end or last <= utterance.from_ms:
@@ -77,7 +82,7 @@ def _utterance(t: Transition, input: inputs.TakenOver) -> list[str]:
         return ["What was being said was lost."]
     listening.hear_again(t)
     missed = first - utterance.from_ms
-    return [f"{_seconds(missed)} of what was being said were lost."] if missed > 0 else []
+    return gone + ([f"{_seconds(missed)} of what was being said were lost."] if missed > 0 else [])
 
 
 def _seconds(ms: int) -> str:

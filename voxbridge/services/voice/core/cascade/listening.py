@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry, speaking
-from voxbridge.services.voice.core.state import Stamps, Utterance
+from voxbridge.services.voice.core.state import Spoken, Stamps, Utterance
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import reopening, spoken_modes, turns
 from voxbridge.shared.bus.moments import PartialTranscript
@@ -30,6 +30,10 @@ PATIENCE_MS: Final = 1_600
 
 BLIND_PATIENCE_MS: Final = 700
 """The same if no turn model answers."""
+
+PIECE_MS: Final = 50_000
+"""Milliseconds of an utterance from which on a pause ends a piece of it, which is transcribed while the user speaks on: of one utterance no
+more than `speech_buffer.LONGEST_MS` are kept."""
 
 PARTIAL_MS: Final = 700
 """Milliseconds between two partial transcripts."""
@@ -49,7 +53,7 @@ def forget(t: Transition) -> None:
     """Drop what the user is saying: it is for no turn any more."""
     utterance = t.utterance
     if utterance is not None:
-        t.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect)
+        t.cancel(utterance.final_effect, utterance.turn_effect, utterance.partial_effect, *utterance.pieces_under_way)
         t.cancel_timers("endpoint", "partial")
         t.state.utterance = None
 
@@ -66,6 +70,8 @@ def voice_started(t: Transition, audio_ms: int) -> None:
         utterance = Utterance(from_ms=audio_ms, spares=spares)
         t.append(ev.SpeechStarted(source="vad", audio_ms=audio_ms))
     else:
+        if utterance.to_ms is not None and _is_piece(t, utterance, utterance.to_ms):
+            utterance = _cut(t, utterance, utterance.to_ms, audio_ms)
         t.cancel(utterance.final_effect, utterance.turn_effect)
         utterance = replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0)
     t.state.utterance = utterance
@@ -86,7 +92,12 @@ def _transcribe_later(t: Transition, utterance: Utterance) -> None:
 def voice_stopped(t: Transition, audio_ms: int, silence_ms: int, *, complete: bool = False) -> None:
     """Handle a pause in speech: transcribe what was said, and decide meanwhile whether the user has finished."""
     utterance = t.utterance
-    if utterance is None or utterance.to_ms is not None or (t.settings.options.push_to_talk and not complete):
+    if utterance is None or utterance.to_ms is not None:
+        return
+    if t.settings.options.push_to_talk and not complete:
+        if _is_piece(t, utterance, audio_ms):
+            t.state.utterance = utterance = _cut(t, utterance, audio_ms, audio_ms)
+            _transcribe_later(t, utterance)
         return
     t.cancel(utterance.partial_effect)
     t.cancel_timers("partial")
@@ -96,6 +107,28 @@ def voice_stopped(t: Transition, audio_ms: int, silence_ms: int, *, complete: bo
     t.state.utterance = _understand(t, utterance, judge=not complete)
     if not complete:
         t.set_timer("endpoint", PATIENCE_MS - silence_ms)
+
+
+def _is_piece(t: Transition, utterance: Utterance, to_ms: int) -> bool:
+    """Tell whether an utterance is long enough for a piece of it, up to a pause, to be transcribed by itself."""
+    long = to_ms != out.AUDIO_END and to_ms - utterance.from_ms >= PIECE_MS
+    return long and utterance.piece is None and t.settings.rules >= inputs.PIECES
+
+
+def _cut(t: Transition, utterance: Utterance, to_ms: int, from_ms: int) -> Utterance:
+    """Take what was said up to a pause as a piece: its words if they are known, else the transcription that has begun, or begins now."""
+    began_ms = utterance.from_ms if utterance.began_ms < 0 else utterance.began_ms
+    t.cancel(utterance.partial_effect)
+    if utterance.text is not None:
+        return replace(utterance, from_ms=from_ms, began_ms=began_ms, before=_joined(utterance.before, utterance.text), partial_effect=None)
+    start = max(0, utterance.from_ms - LEAD_MS)
+    effect = t.start(_transcribe(t, start, to_ms + TAIL_MS)) if utterance.final_effect is None else utterance.final_effect
+    piece = Spoken(from_ms=start, to_ms=to_ms, effect=effect)
+    return replace(utterance, from_ms=from_ms, began_ms=began_ms, piece=piece, final_effect=None, partial_effect=None)
+
+
+def _joined(before: str, text: str) -> str:
+    return " ".join(filter(None, (before, text.strip())))
 
 
 def _understand(t: Transition, utterance: Utterance, *, judge: bool) -> Utterance:
@@ -136,8 +169,7 @@ def hear_again(t: Transition) -> None:
 
 def lose(t: Transition) -> None:
     """Drop an utterance that cannot be transcribed, and ask the user to repeat it."""
-    t.state.utterance = None
-    t.cancel_timers("endpoint", "partial")
+    forget(t)
     t.set_timer("idle", t.settings.idle_timeout_s * 1_000)
     reopening.give_up(t)
     turns.resolve_cut(t, None)
@@ -160,6 +192,8 @@ def effect_failed(t: Transition, input: inputs.EffectFailed) -> None:
         t.append(ev.ProviderFailed(part="stt", error=input.error, turn=t.counters.turns))
         t.cancel(utterance.turn_effect)
         lose(t)
+    elif utterance.piece is not None and input.effect == utterance.piece.effect:
+        _piece_failed(t, utterance, utterance.piece, input.error)
     elif input.effect == utterance.turn_effect:
         t.append(ev.ProviderFailed(part="turn", error=input.error, turn=t.counters.turns, handled=True))
         t.state.utterance = replace(utterance, turn_effect=None)
@@ -167,6 +201,16 @@ def effect_failed(t: Transition, input: inputs.EffectFailed) -> None:
     elif input.effect == utterance.partial_effect:
         t.state.utterance = utterance = replace(utterance, partial_effect=None)
         _transcribe_later(t, utterance)
+
+
+def _piece_failed(t: Transition, utterance: Utterance, piece: Spoken, error: ev.Failure) -> None:
+    """Transcribe a piece once more with what follows it, if both are kept; else the utterance is lost, and the user is told."""
+    if utterance.final_effect is None and utterance.text is None:
+        t.append(ev.ProviderFailed(part="stt", error=error, turn=t.counters.turns, handled=True))
+        t.state.utterance = replace(utterance, piece=None, from_ms=piece.from_ms + LEAD_MS)
+        return
+    t.append(ev.ProviderFailed(part="stt", error=error, turn=t.counters.turns))
+    lose(t)
 
 
 def try_again(t: Transition) -> None:
@@ -224,6 +268,10 @@ def transcribed(t: Transition, input: inputs.Transcribed) -> None:
     if input.effect == utterance.partial_effect:
         t.state.utterance = utterance = replace(utterance, partial_effect=None)
         _transcribe_later(t, utterance)
+    elif utterance.piece is not None and input.effect == utterance.piece.effect:
+        t.state.utterance = replace(
+            utterance, piece=None, before=_joined(utterance.before, input.text), language=input.language, confidence=input.confidence
+        )
     elif input.effect == utterance.final_effect:
         stamps = replace(utterance.stamps, stt_final=t.now)
         t.state.utterance = replace(
@@ -231,8 +279,8 @@ def transcribed(t: Transition, input: inputs.Transcribed) -> None:
         )
     else:
         return
-    if input.text:
-        t.tell(PartialTranscript("user", input.text, turn=reopening.turn(t)))
+    if input.text and (utterance.piece is None or input.effect == utterance.piece.effect):  # else words before these are not known yet
+        t.tell(PartialTranscript("user", _joined(utterance.before, input.text), turn=reopening.turn(t)))
     _stop_agent(t, input.text)
     _utterance_ready(t)
 
@@ -255,18 +303,18 @@ def partial_due(t: Transition) -> None:
 
 def _utterance_ready(t: Transition) -> None:
     utterance = t.utterance
-    if utterance is None or not utterance.complete or utterance.text is None:
+    if utterance is None or not utterance.complete or utterance.text is None or utterance.piece is not None:
         return
     t.state.utterance = None
     t.cancel_timers("endpoint", "partial")
     if utterance.spares and t.reply is not None:
         t.tell(PartialTranscript("user", "", turn=reopening.turn(t)))  # too few words: the agent has gone on
         return
-    if not utterance.text.strip():
+    text, stamps = _joined(utterance.before, utterance.text), utterance.stamps
+    if not text:
         if not reopening.answer_after_all(t):
             turns.no_words(t)
         return
-    text, stamps = utterance.text.strip(), utterance.stamps
     if spoken_modes.is_draft(t, text):
         t.tell(PartialTranscript("user", text, turn=reopening.turn(t)))
         t.set_timer("idle", t.settings.idle_timeout_s * 1_000)
@@ -274,7 +322,7 @@ def _utterance_ready(t: Transition) -> None:
     details: turns.Source = {
         "language": utterance.language,
         "confidence": utterance.confidence,
-        "audio_from_ms": utterance.from_ms,
+        "audio_from_ms": utterance.from_ms if utterance.began_ms < 0 else utterance.began_ms,
         "audio_to_ms": utterance.to_ms if utterance.to_ms != out.AUDIO_END else None,
     }
     if not reopening.goes_on(t, text, stamps=stamps, **details):

@@ -44,6 +44,7 @@ from voxbridge.services.voice.core.state.session import Settings as Settings
 from voxbridge.services.voice.core.state.session import State as State
 from voxbridge.services.voice.core.state.session import Steered as Steered
 from voxbridge.services.voice.core.state.speech import Speech as Speech
+from voxbridge.services.voice.core.state.speech import Spoken as Spoken
 from voxbridge.services.voice.core.state.speech import Utterance as Utterance
 from voxbridge.services.voice.core.state.team import Handoff as Handoff
 from voxbridge.services.voice.core.state.team import Team as Team

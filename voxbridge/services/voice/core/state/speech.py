@@ -7,10 +7,27 @@ import msgspec
 from voxbridge.services.voice.core.state.reply import Reply, Stamps
 
 
+class Spoken(msgspec.Struct, frozen=True, kw_only=True):
+    """Part of a long utterance, up to a pause, that is being transcribed while the user speaks on."""
+
+    from_ms: int
+    to_ms: int
+    effect: int
+
+
 class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     """Speech of the user, until the end of the turn is decided."""
 
     from_ms: int
+    """Start of what is transcribed next; of a long utterance, what came before is in `piece` and `before`."""
+
+    began_ms: int = -1
+    """Start of the utterance; below 0 while it has no pieces."""
+
+    before: str = ""
+    """Words of its earlier pieces."""
+
+    piece: Spoken | None = None
     to_ms: int | None = None
     """End of the last stretch of voice, ms of microphone audio; None while the user speaks."""
 
@@ -31,6 +48,11 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     stamps: Stamps = Stamps()
     spares: bool = False
     """True while the agent goes on speaking, because too few words were said to stop it."""
+
+    @property
+    def pieces_under_way(self) -> tuple[int, ...]:
+        """Return the effects that transcribe pieces of it."""
+        return () if self.piece is None else (self.piece.effect,)
 
 
 class Speech(msgspec.Struct, kw_only=True):
