@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +15,7 @@ from tests.terminals.fleets import BY, Viewed, fleet, held_folder
 from voxbridge.services.terminals import definitions
 from voxbridge.services.terminals import fleet as fleets
 from voxbridge.services.terminals.holder.client import HolderClient
+from voxbridge.services.terminals.holder.holder import SOCKET
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.terminals import peers
 from voxbridge.shared.terminals import questions as asked
@@ -283,6 +285,22 @@ async def test_with_the_holder_its_programs_end_and_are_restarted(folder: Path) 
         assert (await here.ask(asked.Restart(by=BY, terminal=bash))).run == 2
         await here.wait(bash, "idle")
         assert here.fleet.connected
+
+
+async def test_a_holder_that_dies_before_it_answers_is_followed_by_another(folder: Path) -> None:
+    path = folder / SOCKET
+
+    async def dies(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        dying.close()
+        path.unlink()
+        writer.close()
+
+    dying = await asyncio.start_unix_server(dies, path)
+    client = HolderClient(folder, lambda *_: None, lambda: None)
+    hello = await client.connect()
+    assert hello.pid != os.getpid()
+    assert hello.terminals == ()
+    client.close()
 
 
 async def test_a_record_that_cannot_be_read_is_left_alone(folder: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -69,21 +69,33 @@ class HolderClient:
         """Connect, starting a holder where none answers; return what it holds. Raises `UNAVAILABLE`."""
         deadline = asyncio.get_running_loop().time() + START_S
         while True:
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            sock.setblocking(False)
-            try:
-                await asyncio.get_running_loop().sock_connect(sock, str(self.folder / SOCKET))
-                break
-            except OSError:
-                sock.close()
+            hello = await self._greeted()
+            if hello is not None:
+                return hello
             if asyncio.get_running_loop().time() > deadline:
                 message = f"The holder of terminals does not start; {self.folder / 'holder.log'} may say why."
                 raise VoxbridgeError(Code.UNAVAILABLE, message, retryable=True)
             await asyncio.to_thread(self._start)
             await asyncio.sleep(0.05)
+
+    async def _greeted(self) -> Hello | None:
+        """Connect to the holder that there is; None where there is none, or where it dies before it answers."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(sock, str(self.folder / SOCKET))
+        except OSError:
+            sock.close()
+            return None
         self._sock, self._read = sock, b""
         asyncio.get_running_loop().add_reader(sock.fileno(), self._readable)
-        return msgspec.convert((await self.ask("hello")).body, Hello)
+        try:
+            return msgspec.convert((await self.ask("hello")).body, Hello)
+        except VoxbridgeError as error:
+            if error.code != Code.UNAVAILABLE:
+                raise
+            self.close()
+            return None
 
     async def ask(self, verb: str, wait_s: float = ANSWER_S, **fields: Any) -> Answer:
         """Ask, and return the answer. Raises `INVALID_ARGUMENT` with the holder's reason, and `UNAVAILABLE` where it is gone."""
