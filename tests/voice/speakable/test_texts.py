@@ -38,6 +38,8 @@ TEXTS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("Your code is 482 913.", "Your code is four eight two, nine one three."),
         ("2^10 = 1024", "2 to the power of 10 equals 1024"),
+        (r"\frac{-b \pm \sqrt{b^2 - 4ac}}{2a}", "minus b plus or minus the square root of b squared minus 4ac over 2a"),
+        ("<think>They greet me.</think> Hello there.", "Hello there."),
     ),
     "de": (
         (

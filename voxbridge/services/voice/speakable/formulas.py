@@ -77,8 +77,8 @@ def plain(text: str, code: str) -> str:
         text = _TEXT.sub(r"\1", text)
         text = _POWER.sub(lambda found: _power(found[1] or found[2] or "", words), text)
         text = _INDEX.sub(r" \1", text)
-        text = _ROOT.sub(lambda found: f" {words['sqrt']} {found[1]} ", text)
-        text = _FRACTION.sub(lambda found: f" {found[1]} {words['over']} {found[2]} ", text)
+        text = _ROOT.sub(lambda found: f" {words['sqrt']} {_inside(found[1], words)} ", text)
+        text = _FRACTION.sub(lambda found: f" {_inside(found[1], words)} {words['over']} {_inside(found[2], words)} ", text)
         if text == before:
             break
     text = text.replace("\\%", f" {words['percent']}")
@@ -88,6 +88,11 @@ def plain(text: str, code: str) -> str:
 def _undelimited(found: re.Match[str], words: dict[str, str]) -> str:
     inside: str = found["shown"] or found["inline"]
     return _MINUS.sub(f" {words['minus']} ", inside).strip() if _IS_FORMULA.search(inside) else found[0]
+
+
+def _inside(part: str, words: dict[str, str]) -> str:
+    """Return what is within a command's braces, where a hyphen is a minus."""
+    return _MINUS.sub(f" {words['minus']} ", part).strip()
 
 
 def _power(exponent: str, words: dict[str, str]) -> str:

@@ -24,6 +24,9 @@ _REFERENCE: Final = re.compile(r"\[\^\w{1,20}\]|(?<=\])\[[\w -]{0,40}\]")
 _LINK_END: Final = re.compile(r"\]\([^()\s]*\)")
 _AUTOLINK: Final = re.compile(r"<((?:https?://|mailto:)?[^<>\s]+[@:.][^<>\s]+)>")
 _TAG: Final = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]{0,200}>", re.DOTALL)
+_THOUGHT: Final = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+"""Thoughts of a model that a whole text still has; a stream loses them before it is cut into pieces."""
+
 _ENTITIES: Final = {"nbsp": " ", "lt": "<", "gt": ">", "quot": '"', "#39": "'"}
 _ENTITY: Final = re.compile(rf"&(?:amp;)*(?:({'|'.join(_ENTITIES)});)?")
 _CODE: Final = re.compile(r"(`+)([^`]+)\1")
@@ -55,6 +58,7 @@ def unmarked(text: str) -> str:
         text = _LINK.sub(r"\1", text)
         text = _LINK_END.sub("]", text)
     if "<" in text:
+        text = _THOUGHT.sub(" ", text)
         text = _AUTOLINK.sub(r"\1", text)
         text = _TAG.sub(" ", text)
     if "&" in text:
