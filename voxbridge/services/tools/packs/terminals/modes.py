@@ -28,12 +28,10 @@ async def switch_mode(mode: Mode, ctx: Context, auto: Annotated[bool, Local(None
         auto: False for words that are shown as a draft, which the user sends by hand.
 
     Examples:
-        chat mode
-        key mode
-        switch to AI mode
         type everything I say into the terminal
         from now on my words are for claude
-        I want to press keys
+        my words go straight to the program
+        I want to press keys by voice
         listen to my orders again
         stop typing what I say
     """
