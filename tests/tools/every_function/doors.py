@@ -37,7 +37,7 @@ MARKS: Final[Mapping[Door, str]] = {"model": "qualo", "rest": "vireo", "macro": 
 AT_ONCE: Final[Mapping[Door, int]] = {"model": 24, "rest": 16, "macro": 12}
 """Calls that wait for an answer at a time; a session has 32 at most, an account 32, and 64 wait for a child process."""
 
-OWNED: Final = frozenset(load(("voxbridge.services.tools.packs.terminals.functions",), timeout_s=30))
+OWNED: Final = frozenset(load([one for one in BUILT_IN if ".packs.terminals." in one], timeout_s=30))
 """Functions that only the installation's own account may call."""
 
 Answer = tools.ToolCompleted | tools.ToolFailed | tools.ToolInterrupted
