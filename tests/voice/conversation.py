@@ -210,6 +210,17 @@ class Conversation:
         """Report playback of the current (or given) generation as the client."""
         self.log(gateway.PlaybackReported(generation=generation or self.state.counters.generation, played_ms=played_ms, state=state))
 
+    def hear(self) -> None:
+        """Have the client play all that the agent says."""
+        while self.state.speech.reply is not None:
+            self.synthesize()
+            self.play(9_000, "finished")
+
+    @property
+    def called(self) -> list[tuple[str, dict[str, Any]]]:
+        """Functions that were called, with their arguments."""
+        return [(event.name, event.arguments) for event in self.events(ev.ToolCalled)]
+
     def complete_tool(self, result: dict[str, Any]) -> None:
         """Answer the newest call as the executor."""
         call = self.events(ev.ToolCalled)[-1]

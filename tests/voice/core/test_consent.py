@@ -39,19 +39,12 @@ def needs(call: Conversation, id: str = ID, question: str = QUESTION) -> None:
     call.complete_tool({"status": "needs_approval", "approval_id": id, "spoken": question})
 
 
-def hears(call: Conversation) -> None:
-    """Have the client play all that the agent says."""
-    while call.state.speech.reply is not None:
-        call.synthesize()
-        call.play(9_000, "finished")
-
-
 def asked() -> Conversation:
     """Return a conversation in which the question was heard."""
     call = Conversation()
     calls(call)
     needs(call)
-    hears(call)
+    call.hear()
     assert call.events(ev.AgentSaid)[-1].text == QUESTION, "the agent asks in our words, not in its model's"
     return call
 
@@ -97,12 +90,12 @@ def test_a_question_in_a_language_without_known_answers_says_how_to_answer(langu
     call.state.settings = msgspec.structs.replace(call.state.settings, language=language, rules=rules)
     calls(call)
     needs(call)
-    hears(call)
+    call.hear()
     put = f"{consent.BY_CLICK} {QUESTION}" if told else QUESTION
     assert call.events(ev.AgentSaid)[-1].text == put
     call.speak("Ναι.")
     call.write("Hm?")
-    hears(call)
+    call.hear()
     assert call.events(ev.ApprovalAnswered) == []
     assert call.events(ev.AgentSaid)[-1].text == put, "it is asked once more"
     call.speak("Yes.")
@@ -114,7 +107,7 @@ def test_after_a_yes_the_model_is_not_asked_and_the_agent_says_so() -> None:
     before = len(call.effects(out.Complete))
     call.speak("Yes.")
     assert len(call.effects(out.Complete)) == before
-    hears(call)
+    call.hear()
     assert call.events(ev.AgentSaid)[-1].text == "All right."
     assert call.state.pending.questions == ()
 
@@ -136,12 +129,12 @@ def test_anything_but_a_plain_answer_is_none_and_has_it_asked_once_more(words: s
     call.speak(words)
     assert call.events(ev.ApprovalAnswered) == []
     call.write("Hm.")
-    hears(call)
+    call.hear()
     assert [said.text for said in call.events(ev.AgentSaid)][-2:] == ["Hm.", QUESTION]
     call.speak("Perhaps.")
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["lapsed"]
     call.write("All right then.")
-    hears(call)
+    call.hear()
     call.speak("Yes.")
     assert len(call.events(ev.ApprovalAnswered)) == 1, "a question that lapsed cannot be answered"
 
@@ -150,7 +143,7 @@ def test_a_yes_to_the_question_that_was_asked_again_counts() -> None:
     call = asked()
     call.speak("Wait, to whom?")
     call.write("To Anna.")
-    hears(call)
+    call.hear()
     call.speak("Yes, please.")
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
 
@@ -193,7 +186,7 @@ def test_a_yes_to_a_question_that_was_cut_off_before_counts() -> None:
     call.play(200)
     call.speak("Wait.")
     call.write("Of course.")
-    hears(call)
+    call.hear()
     assert call.events(ev.AgentSaid)[-1].text == QUESTION
     call.speak("Yes.")
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
@@ -202,7 +195,7 @@ def test_a_yes_to_a_question_that_was_cut_off_before_counts() -> None:
 def test_a_yes_is_none_when_the_agent_has_said_something_else_since() -> None:
     call = asked()
     call.log(tools.TaskCompleted(task_id="t", function="set_timer", result={"spoken": "Your tea is ready."}, announce="Your tea is ready."))
-    hears(call)
+    call.hear()
     assert call.events(ev.AgentSaid)[-1].text == QUESTION, "it asks again"
     assert call.events(ev.AgentSaid)[-2].text == "Your tea is ready."
     call.speak("Yes.")
@@ -221,7 +214,7 @@ def test_one_yes_does_not_answer_two_questions() -> None:
     call = asked()
     calls(call, "And write to Ben.")
     needs(call, "approval-c2")
-    hears(call)
+    call.hear()
     call.speak("Yes.")
     assert "approved" not in [event.answer for event in call.events(ev.ApprovalAnswered)]
 
@@ -236,7 +229,7 @@ def test_a_question_with_the_name_of_a_file_is_known_although_it_is_said_without
     call = Conversation()
     calls(call)
     needs(call, question="Shall I delete file notes/my_old_notes.md? Please say yes or no.")
-    hears(call)
+    call.hear()
     assert "my old notes" in call.events(ev.AgentSaid)[-1].text
     call.speak("Yes.")
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
@@ -282,7 +275,7 @@ def step_needs(call: Conversation, question: str = QUESTION) -> None:
 def test_what_a_step_of_a_run_needs_is_asked_and_answered_by_voice() -> None:
     call = Conversation()
     step_needs(call)
-    hears(call)
+    call.hear()
     assert [said.text for said in call.events(ev.AgentSaid)] == [QUESTION]
     call.speak("Yes.")
     assert [(event.approval_id, event.answer) for event in call.events(ev.ApprovalAnswered)] == [("approval-r.s.1", "approved")]
@@ -294,7 +287,7 @@ def test_a_question_that_was_answered_before_it_could_be_said_is_not_said() -> N
     step_needs(call)
     call.log(tools.ApprovalEnded(approval_id="approval-r.s.1", call_id="r.s.1", name="n", outcome="approved", by="click"))
     call.write("Hi there.")
-    hears(call)
+    call.hear()
     assert [said.text for said in call.events(ev.AgentSaid)] == ["Hi there."]
 
 
@@ -322,7 +315,7 @@ def test_of_two_open_questions_each_is_asked_and_answered_by_itself() -> None:
     step_needs(call, "Shall I buy it? Please say yes or no.")
     assert call.state.speech.reply is None, "one question waits for its answer"
     call.speak("No.")
-    hears(call)
+    call.hear()
     assert [said.text for said in call.events(ev.AgentSaid)][-2:] == ["All right, I won't.", "Shall I buy it? Please say yes or no."]
     call.speak("Yes.")
     assert [(one.approval_id, one.answer) for one in call.events(ev.ApprovalAnswered)] == [(ID, "denied"), ("approval-r.s.1", "approved")]
@@ -335,7 +328,7 @@ def test_what_a_program_asks_for_is_asked_by_that_program() -> None:
             approval_id=ID, call_id="c", name="n", arguments={}, effect="write", question=QUESTION, expires_ts=START_US, by_program=True
         )
     )
-    hears(call)
+    call.hear()
     call.speak("Yes.")
     assert (call.events(ev.AgentSaid), call.events(ev.ApprovalAnswered)) == ([], [])
 
@@ -353,7 +346,7 @@ def test_a_question_that_the_agents_answer_leaves_out_is_asked_after_it() -> Non
     assert call.events(ev.ToolCalled)[-1].call_id == mail
     needs(call)
     call.write("It is nine.")
-    hears(call)
+    call.hear()
     assert [said.text for said in call.events(ev.AgentSaid)] == ["It is nine.", QUESTION]
 
 

@@ -23,9 +23,7 @@ def calls(call: Conversation, name: str, *, more: bool = False) -> None:
 
 def hears(call: Conversation) -> str:
     """Have the client play all that is said; return it."""
-    while call.state.speech.reply is not None:
-        call.synthesize()
-        call.play(9_000, "finished")
+    call.hear()
     return call.events(ev.AgentSaid)[-1].text
 
 

@@ -27,12 +27,6 @@ def conversation(*, installed: tuple[Function, ...] = (*FUNCTIONS, RUN), **optio
     return Conversation(installed=installed, macros=MACROS, **options)
 
 
-def hears(call: Conversation) -> None:
-    while call.state.speech.reply is not None:
-        call.synthesize()
-        call.play(9_000, "finished")
-
-
 def said(call: Conversation) -> list[str]:
     return [event.text for event in call.events(ev.AgentSaid)]
 
@@ -55,7 +49,7 @@ def test_a_trigger_starts_its_macro_and_no_model_is_asked(words: str, arguments:
     call.pass_ms(QUIET_MS)
     assert called(call) == [arguments]
     call.complete_tool({"status": "started", "task_id": "task-c", "spoken": "Started it."})
-    hears(call)
+    call.hear()
     assert said(call) == ["Started it."]
     assert not call.effects(out.Complete)
     assert call.events(ev.TurnCompleted)[-1].reason == "completed"
@@ -80,7 +74,7 @@ def test_a_macro_is_started_in_the_mode_that_was_said(words: str, arguments: dic
 def test_words_like_a_trigger_are_read_back_with_their_mode() -> None:
     call = conversation()
     call.speak("Good night everbody step by step.")
-    hears(call)
+    call.hear()
     assert said(call) == ["Did you mean night step by step? Please say yes or no."]
     call.speak("Yes.")
     call.pass_ms(QUIET_MS)
@@ -99,7 +93,7 @@ def test_a_macro_that_is_refused_says_why_and_no_model_is_asked() -> None:
     failed = call.events(ev.ToolCalled)[-1]
     error = ev.Failure(code="CONFLICT", message="night is running already.")
     call.log(tools.ToolFailed(call_id=failed.call_id, name="run_macro", error=error, ms=1))
-    hears(call)
+    call.hear()
     assert said(call) == ["night is running already."]
     assert not call.effects(out.Complete)
 
@@ -134,7 +128,7 @@ def test_noise_after_a_trigger_starts_it_all_the_same() -> None:
 def test_words_that_are_only_like_a_trigger_are_read_back(answer: str, runs: bool) -> None:
     call = conversation()
     call.speak("goodnight everybody")
-    hears(call)
+    call.hear()
     assert said(call) == ["Did you mean night? Please say yes or no."]
     assert called(call) == []
     call.speak(answer)
@@ -148,7 +142,7 @@ def test_words_that_are_only_like_a_trigger_are_read_back(answer: str, runs: boo
 def test_a_yes_to_a_macro_counts_for_a_minute(wait_ms: int, runs: bool) -> None:
     call = conversation()
     call.speak("goodnight everybody")
-    hears(call)
+    call.hear()
     call.pass_ms(wait_ms)
     call.speak("Yes.")
     call.pass_ms(QUIET_MS)
@@ -216,7 +210,7 @@ def names(call: Conversation) -> list[str] | None:
 
 def waits(call: Conversation, question: str = "Which city?", reason: Any = "ask") -> None:
     call.log(tools.RunWaiting(run_id="r1", name="trip", reason=reason, step="where", question=question, expires_ts=1))
-    hears(call)
+    call.hear()
 
 
 def test_the_users_next_words_answer_a_run() -> None:
@@ -227,7 +221,7 @@ def test_the_users_next_words_answer_a_run() -> None:
     (answer,) = call.events(ev.RunAnswered)
     assert (answer.run_id, answer.step, answer.text, answer.cancelled) == ("r1", "where", "Lisbon, please.", False)
     assert not call.effects(out.Complete)
-    hears(call)
+    call.hear()
     assert said(call)[-1] == "All right."
     call.speak("And what time is it there?")
     assert len(call.events(ev.RunAnswered)) == 1
@@ -270,7 +264,7 @@ def test_whether_the_next_step_begins_is_the_users_word(words: str, stops: bool,
     call.speak(words)
     (answer,) = call.events(ev.RunAnswered)
     assert (answer.run_id, answer.step, answer.text, answer.cancelled) == ("r1", "where", words, stops)
-    hears(call)
+    call.hear()
     assert said(call)[-1] == then
     assert not call.effects(out.Complete)
 
@@ -280,7 +274,7 @@ def test_other_words_begin_no_step() -> None:
     waits(call, STEP, "step")
     call.speak("What does that do?")
     call.write("It says hello.")
-    hears(call)
+    call.hear()
     assert said(call)[-1] == STEP, "it is asked once more"
     assert call.events(ev.RunAnswered) == []
 
@@ -299,7 +293,7 @@ def test_other_words_have_the_question_asked_once_more_and_then_left_to_the_clie
     for _ in range(ASKED_LIMIT):
         call.speak("What happened?")
         call.write("I do not know.")
-        hears(call)
+        call.hear()
     assert said(call).count(question) == ASKED_LIMIT
     assert call.events(ev.RunAnswered) == []
     assert call.state.pending.questions == ()
@@ -311,7 +305,7 @@ def test_a_question_that_was_answered_elsewhere_is_not_asked_any_more() -> None:
     call.log(tools.RunWaiting(run_id="r1", name="trip", reason="ask", step="where", question="Which city?", expires_ts=1))
     call.log(tools.RunStepCompleted(run_id="r1", step="where", attempt=1))
     call.write("Hello to you.")
-    hears(call)
+    call.hear()
     assert said(call) == ["Hello to you."]
     call.speak("Lisbon.")
     assert call.events(ev.RunAnswered) == []
@@ -324,7 +318,7 @@ def test_a_question_that_is_talked_over_is_asked_again() -> None:
     call.play(300)
     call.speak("Wait.")
     call.write("Yes?")
-    hears(call)
+    call.hear()
     assert said(call)[-1] == "Which city shall it be?"
     call.speak("Lisbon.")
     assert [event.text for event in call.events(ev.RunAnswered)] == ["Lisbon."]

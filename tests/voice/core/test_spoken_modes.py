@@ -24,24 +24,14 @@ def bridge() -> Conversation:
     return Conversation(installed=(*FUNCTIONS, *BRIDGE))
 
 
-def called(call: Conversation) -> list[tuple[str, dict[str, Any]]]:
-    return [(event.name, event.arguments) for event in call.events(ev.ToolCalled)]
-
-
-def hears(call: Conversation) -> None:
-    while call.state.speech.reply is not None:
-        call.synthesize()
-        call.play(9_000, "finished")
-
-
 def says(call: Conversation, words: str, **result: Any) -> None:
     """Say something that makes a call, which has this result."""
-    before = len(called(call))
+    before = len(call.called)
     call.speak(words)
     call.pass_ms(1_000)  # what writes begins after a moment of quiet
-    assert len(called(call)) == before + 1
+    assert len(call.called) == before + 1
     call.complete_tool({"spoken": "Done.", **result})
-    hears(call)
+    call.hear()
 
 
 def in_mode(mode: str) -> Conversation:
@@ -54,7 +44,7 @@ def test_words_are_typed_as_they_are_until_another_mode_is_asked_for() -> None:
     call = in_mode("chat")
     for words in ("Don't touch the tests.", "escape", "What is the capital of France?", "delete everything, and then stop"):
         says(call, words)
-        assert called(call)[-1] == ("type_into_terminal", {"text": words})
+        assert call.called[-1] == ("type_into_terminal", {"text": words})
     says(call, "AI mode", mode="ai", auto=True)
     assert not call.effects(out.Complete), "no model was asked"
     call.speak("What is the capital of France?")
@@ -64,10 +54,10 @@ def test_words_are_typed_as_they_are_until_another_mode_is_asked_for() -> None:
 def test_a_name_of_a_key_presses_it_and_other_words_press_nothing() -> None:
     call = in_mode("key")
     says(call, "Down three times.")
-    assert called(call)[-1] == ("send_key", {"key": "down", "times": 3})
+    assert call.called[-1] == ("send_key", {"key": "down", "times": 3})
     call.speak("What does it say?")
-    hears(call)
-    assert len(called(call)) == 2
+    call.hear()
+    assert len(call.called) == 2
     assert call.events(ev.AgentSaid)[-1].text == spoken_modes.NO_KEY
     assert not call.effects(out.Complete)
 
@@ -75,21 +65,21 @@ def test_a_name_of_a_key_presses_it_and_other_words_press_nothing() -> None:
 def test_with_auto_off_what_is_said_is_a_draft_that_the_user_sends() -> None:
     call = in_mode("chat")
     says(call, "Auto off.", mode="chat", auto=False)
-    assert called(call)[-1] == ("switch_mode", {"mode": "chat", "auto": False})
+    assert call.called[-1] == ("switch_mode", {"mode": "chat", "auto": False})
     turns = len(call.events(ev.UserSaid))
     call.speak("Write the tests.")
     call.pass_ms(1_000)
     assert call.partials("user")[-1] == "Write the tests."
     assert len(call.events(ev.UserSaid)) == turns, "nobody has sent it"
-    assert len(called(call)) == 2
+    assert len(call.called) == 2
     call.log(gateway.TextReceived(text="Write all the tests."))
     assert call.partials("user")[-1] == "", "the draft is not shown any more"
-    assert called(call)[-1] == ("type_into_terminal", {"text": "Write all the tests."})
+    assert call.called[-1] == ("type_into_terminal", {"text": "Write all the tests."})
     call.complete_tool({"spoken": "Claude has it."})
-    hears(call)
+    call.hear()
     says(call, "Turn auto on.", mode="chat", auto=True)
     says(call, "And run them.")
-    assert called(call)[-1] == ("type_into_terminal", {"text": "And run them."})
+    assert call.called[-1] == ("type_into_terminal", {"text": "And run them."})
 
 
 def test_with_auto_off_an_answer_to_a_question_is_one() -> None:
@@ -97,7 +87,7 @@ def test_with_auto_off_an_answer_to_a_question_is_one() -> None:
     says(call, "auto off", mode="chat", auto=False)
     call.log(gateway.TextReceived(text="rm notes"))
     needs(call)
-    hears(call)
+    call.hear()
     call.speak("Yes.")
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
 
@@ -107,9 +97,9 @@ def test_a_text_that_is_too_long_is_not_typed(length: int, typed: bool) -> None:
     call = in_mode("chat")
     call.speak("a" * length)
     call.pass_ms(1_000)
-    assert (called(call)[-1][0] == "type_into_terminal") is typed
+    assert (call.called[-1][0] == "type_into_terminal") is typed
     if not typed:
-        hears(call)
+        call.hear()
         assert call.events(ev.AgentSaid)[-1].text == spoken_modes.TOO_LONG
 
 
@@ -126,7 +116,7 @@ def test_a_switch_that_failed_changes_nothing() -> None:
 def test_without_terminals_the_words_are_the_models() -> None:
     call = Conversation()
     call.speak("Chat mode.")
-    assert not called(call)
+    assert not call.called
     assert len(call.effects(out.Complete)) == 1
 
 
@@ -137,6 +127,6 @@ def test_the_next_agent_begins_with_its_own_ears() -> None:
     says(call, "chat mode", mode="chat")
     call.log(gateway.HandoffRequested(target="second", reason="as asked"))
     call.write("Here I am.")
-    hears(call)
+    call.hear()
     assert call.state.team.agent.name == "second"
     assert call.state.pending.steered.mode == "ai"

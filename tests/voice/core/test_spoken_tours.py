@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.voice.conversation import FUNCTIONS, Conversation
@@ -22,16 +20,6 @@ def conversation(*functions: Function) -> Conversation:
     return Conversation(installed=(*FUNCTIONS, *functions), functions=(STEER,) if functions else ())
 
 
-def called(call: Conversation) -> list[tuple[str, dict[str, Any]]]:
-    return [(event.name, event.arguments) for event in call.events(ev.ToolCalled)]
-
-
-def hears(call: Conversation) -> None:
-    while call.state.speech.reply is not None:
-        call.synthesize()
-        call.play(9_000, "finished")
-
-
 def said(call: Conversation) -> list[str]:
     return [event.text for event in call.events(ev.AgentSaid)]
 
@@ -44,7 +32,7 @@ def answers(call: Conversation, spoken: str, *, touring: bool = True) -> None:
     asked = call.events(ev.ToolCalled)[-1]
     result = {"success": True, "touring": touring, "spoken": spoken}
     call.log(gateway.BrowserCallAnswered(call_id=asked.call_id, name=asked.name, result=result))
-    hears(call)
+    call.hear()
 
 
 def begun() -> Conversation:
@@ -52,46 +40,46 @@ def begun() -> Conversation:
     types(call, "Show me around the tools page")
     call.log(tools.TourStarted(page="tools", tour={}, named=True))
     call.complete_tool({"action": "start_tour", "spoken": "Say next to begin."})
-    hears(call)
+    call.hear()
     return call
 
 
 def test_plain_words_start_a_tour_and_steer_it_to_its_end() -> None:
     call = begun()
-    assert called(call) == [("start_guided_tour", {"page": "tools"})]
+    assert call.called == [("start_guided_tour", {"page": "tools"})]
     for words, action in (("Next.", "next"), ("Explain more.", "explain"), ("Go back.", "back"), ("Skip it", "skip")):
         types(call, words)
-        assert called(call)[-1] == ("steer_tour", {"action": action})
+        assert call.called[-1] == ("steer_tour", {"action": action})
         answers(call, f"This is {action}.")
     types(call, "Stop the tour")
     answers(call, "The tour is over.", touring=False)
     assert said(call) == ["Say next to begin.", "This is next.", "This is explain.", "This is back.", "This is skip.", "The tour is over."]
     assert not call.effects(out.Complete)
     types(call, "next")
-    assert called(call)[-1] == ("steer_tour", {"action": "stop"}), "without a tour the words are the model's"
+    assert call.called[-1] == ("steer_tour", {"action": "stop"}), "without a tour the words are the model's"
     assert len(call.effects(out.Complete)) == 1
 
 
 def test_without_a_tour_or_a_page_plain_words_are_the_models() -> None:
     call = conversation(START)
     types(call, "Next")
-    assert (called(call), len(call.effects(out.Complete))) == ([], 1)
+    assert (call.called, len(call.effects(out.Complete))) == ([], 1)
     other = conversation()
     types(other, "Show me around")
-    assert (called(other), len(other.effects(out.Complete))) == ([], 1)
+    assert (other.called, len(other.effects(out.Complete))) == ([], 1)
 
 
 @pytest.mark.parametrize("words", ["What does this button do?", "Next week I am away, note that."])
 def test_other_words_in_a_tour_go_to_the_model(words: str) -> None:
     call = begun()
     types(call, words)
-    assert (len(called(call)), len(call.effects(out.Complete))) == (1, 1)
+    assert (len(call.called), len(call.effects(out.Complete))) == (1, 1)
 
 
 def test_a_page_that_fails_is_told_and_no_model_is_asked() -> None:
     call = begun()
     types(call, "next")
     call.complete_tool({"success": False, "error": "The page did not answer."})
-    hears(call)
+    call.hear()
     assert said(call)[-1] == "The page did not answer."
     assert not call.effects(out.Complete)

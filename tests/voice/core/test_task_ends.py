@@ -18,9 +18,7 @@ TASK = "task-c1"
 
 def hears(call: Conversation) -> list[str]:
     """Have the client play all that the agent says. Return everything that it has said."""
-    while call.state.speech.reply is not None:
-        call.synthesize()
-        call.play(9_000, "finished")
+    call.hear()
     return [said.text for said in call.events(ev.AgentSaid)]
 
 
