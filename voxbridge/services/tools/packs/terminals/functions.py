@@ -115,7 +115,7 @@ async def read_terminal(ctx: Context, terminal: Terminal = "", lines: Annotated[
     }
 
 
-@function(timeout_s=30, listed=False)
+@function(timeout_s=30, listed=False, orders=orders.START)
 async def start_terminal(
     ctx: Context, program: Annotated[str, Meta(max_length=32, examples=["bash"])] = "bash", name: Annotated[str, Meta(max_length=64)] = ""
 ) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final
 _THING: Final = "(diff|answer|output|result|results|plan|reply|response|text|changes|code|work|findings|error|errors)"
 _GIVE: Final = "(paste|give|send|hand|forward|copy|pass|put|show)"
 _INTO: Final = "(into|to|in to|on to|over to)"
+_START: Final = "(start|open|launch|run|fire up|bring up) [me] [up] [a|another|one more] [new]"
 _DONE: Final = "(finishes|is finished|has finished|is done|is through|is ready|ends its turn|completes)"
 
 LIST: Final = (
@@ -22,6 +23,16 @@ READ: Final = (
     "what is on [the screen of] {terminal}",
     "what does it (say|show)",
     "what did it (say|answer|write|print)",
+)
+START: Final = (
+    f"{_START} (terminal|shell|bash)",
+    f"{_START} (terminal|shell|bash) (called|named) {{name}}",
+    f"{_START} claude [code] {{program=claude}}",
+    f"{_START} codex {{program=codex}}",
+    f"{_START} [the] gemini [cli] {{program=gemini}}",
+    f"{_START} (opencode|open code) {{program=opencode}}",
+    f"{_START} aider {{program=aider}}",
+    f"{_START} python {{program=python}}",
 )
 SEND: Final = ("(tell|ask|get|order|instruct) {terminal} to {text}", "say to {terminal} that it should {text}")
 FORWARD: Final = (
