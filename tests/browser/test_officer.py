@@ -37,6 +37,18 @@ def on_the_bridge(studio: Studio) -> str:
     return sid
 
 
+def agent(product: Product, folder: Path, name: str, **row: Any) -> tuple[str, Path]:
+    """Start a program that stands for a coding agent; return the id of its terminal, and the log of what it was told."""
+    program, log = folder / "agent.py", folder / name
+    program.write_text(PROGRAM)
+    log.touch()
+    definition = f"{name.lower()}-stand-in"
+    ask(product, "PUT", f"/definitions/{definition}", title=name, kind="agent", command=[sys.executable, str(program), str(log)], **row)
+    terminal = ask(product, "POST", definition=definition, name=name)["id"]
+    assert ask(product, "POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
+    return terminal, log
+
+
 def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_studio: OpenStudio, tmp_path: Path) -> None:
     clips = {
         "which": spoken(product.models, "Which terminals are there?"),
@@ -86,15 +98,8 @@ def test_the_captains_order_reaches_two_agents_and_the_diff_of_one_the_other(
 ) -> None:
     order = "Tell Claude to ask before the change, and tell Codex to write the tests. When Claude is done, paste its diff into Codex."
     clips = {"order": spoken(product.models, order), "yes": spoken(product.models, "Yes.")}
-    program = tmp_path / "agent.py"
-    program.write_text(PROGRAM)
-    logs = {name: tmp_path / name for name in ("Claude", "Codex")}
-    for name, log in logs.items():
-        log.touch()
-        row = {"title": name, "kind": "agent", "command": [sys.executable, str(program), str(log)], "approve": "enter"}
-        ask(product, "PUT", f"/definitions/{name.lower()}-stand-in", **row)
-        terminal = ask(product, "POST", definition=f"{name.lower()}-stand-in", name=name)["id"]
-        assert ask(product, "POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
+    agent(product, tmp_path, "Claude", approve="enter")
+    _, told = agent(product, tmp_path, "Codex", approve="enter")
     studio = open_studio(clips=clips)
     sid = on_the_bridge(studio)
 
@@ -104,11 +109,11 @@ def test_the_captains_order_reaches_two_agents_and_the_diff_of_one_the_other(
     studio.until_said("assistant", "asks for permission")
     studio.until_quiet()
     look(studio, "officer-crew-asks")
-    assert "tests" in logs["Codex"].read_text()
-    assert "diff of" not in logs["Codex"].read_text(), "the first is not done"
+    assert "tests" in told.read_text()
+    assert "diff of" not in told.read_text(), "the first is not done"
     studio.say("yes")
     studio.until_said("assistant", "lines from Claude")
-    assert "diff of" in logs["Codex"].read_text()
+    assert "diff of" in told.read_text()
     assert [event for event in product.log(sid) if "diff of" in str(event)] == [], "no model has read it"
     studio.end()
 
@@ -120,13 +125,7 @@ def test_words_are_typed_and_keys_are_pressed_in_the_modes_of_the_bridge(product
         "key": spoken(product.models, "Press control C."),
         "which": spoken(product.models, "Which terminals are there?"),
     }
-    program, log = tmp_path / "agent.py", tmp_path / "log"
-    program.write_text(PROGRAM)
-    log.touch()
-    row = {"title": "Typed", "kind": "agent", "command": [sys.executable, str(program), str(log)]}
-    ask(product, "PUT", "/definitions/typed-stand-in", **row)
-    terminal = ask(product, "POST", definition="typed-stand-in", name="Typed")["id"]
-    assert ask(product, "POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
+    terminal, log = agent(product, tmp_path, "Typed")
     ask(product, "POST", f"/{terminal}/activate")
     studio = open_studio(clips=clips)
     on_the_bridge(studio)
@@ -144,7 +143,7 @@ def test_words_are_typed_and_keys_are_pressed_in_the_modes_of_the_bridge(product
     look(studio, "officer-modes")
 
     modes.get_by_role("button", name="Auto").click()
-    studio.until_said("assistant", "You send it yourself")
+    studio.until_said("assistant", "until you send it")
     studio.until_quiet()
     before = log.read_text()
     studio.say("text")
@@ -164,6 +163,14 @@ def test_words_are_typed_and_keys_are_pressed_in_the_modes_of_the_bridge(product
 
     studio.say("key mode")
     expect(modes.get_by_role("button", name="Key")).to_have_attribute("aria-pressed", "true", timeout=ASKED_MS)
+    studio.until_quiet()
+    for times in (1, 2):
+        studio.type("down")
+        studio.until(f"(s) => s.conversation.filter((e) => e.kind === 'said' && /pressed down/.test(e.text)).length === {times}")
+        studio.until_quiet()
+    studio.type("enter")
+    studio.until_said("assistant", "pressed enter")
+    assert log.read_text().count("\x1b[B") == 2, "each turn is a press of its own"
     studio.until_quiet()
     studio.say("key")
     studio.until_said("assistant", "pressed ctrl c")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from voxbridge.services.tools.core.inputs import Accepted, Alarm, Counted, Mode, Raised, Returned, Scheduled
 from voxbridge.services.tools.core.outputs import Count
 from voxbridge.services.tools.core.state import State
@@ -46,10 +48,10 @@ def accepted(
     effect: Effect = "read",
     approval: Approval = "never",
     outlives: bool = False,
+    by_turn: bool = True,
 ) -> Accepted:
-    return Accepted(
-        call_id=call_id, mode=mode, timeout_ms=timeout_ms, idempotent=idempotent, effect=effect, approval=approval, outlives=outlives
-    )
+    rules = Accepted(call_id=call_id, mode=mode, timeout_ms=timeout_ms, idempotent=idempotent, effect=effect)
+    return replace(rules, approval=approval, outlives=outlives, by_turn=by_turn)
 
 
 def returned(call_id: str = "c1", attempt: int = 1, **result: Any) -> Returned:

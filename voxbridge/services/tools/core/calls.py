@@ -230,7 +230,7 @@ def close(state: State, call: Call, outcome: dict[str, Any] | Failure | None, no
     state, outputs = _end(state, call, _event(call, outcome, now, announce), now)
     if _may_be_repeated(call, outcome):
         again = isinstance(outcome, dict) and call.rules.mode != "run"
-        recent = Recent(target=call.target, ended_at=now, kept=again)
+        recent = Recent(target=call.target, ended_at=now, turn=call.turn, kept=again)
         recent = replace(recent, failure=outcome) if isinstance(outcome, Failure) else replace(recent, result=outcome)
         state = replace(state, recent=kept({**state.recent, call.id: recent}, RECENT_KEPT))
     repeated = repeat(outcome) if isinstance(outcome, dict) else outcome

@@ -1,9 +1,10 @@
 """The same call under a new id: it joins the open one, or gets its result again for a short while. Pure.
 
-Models repeat a call after an interruption, and users repeat a request that nothing seemed to come of. Whoever made the call again before
-the first one's end was recorded could not know of that end, so it is the end of both, also where it is not known what happened. A function
-that only reads runs again, and so does a program's request, which names a repetition by its key. So does what was undone meanwhile: after
-"on" and "off", another "on" is a wish of its own.
+Models repeat a call in one turn, and users repeat a request that nothing seemed to come of. Whoever made the call again before the first
+one's end was recorded could not know of that end, so it is the end of both, also where it is not known what happened. What a later turn
+of the user asks for after that end, or after a timer was set, is a wish of its own: "louder" said twice is two calls. A function that only
+reads runs again, and so does a program's request, which names a repetition by its key. So does what was undone meanwhile: after "on" and
+"off", another "on" is a wish of its own.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def _ended_before(state: State, call: Call, now: int) -> calls.Steps | None:
     undone = any(_is_otherwise(one.target, call.target) and one.id != call.id for one in state.open.values())
     for first, recent in reversed(list(state.recent.items())):
         undone = undone or _is_otherwise(recent.target, call.target)
-        fresh = recent.kept and not undone and call.target.name not in ANEW and call.called_at - recent.ended_at <= REPEAT_US
+        again = recent.kept and not undone and call.target.name not in ANEW and not _asked_again(recent.turn, call)
+        fresh = again and call.called_at - recent.ended_at <= REPEAT_US
         if _equal(recent.target, call.target) and (fresh or call.called_at <= recent.ended_at):
             outcome = recent.failure if recent.result is None else calls.repeat(recent.result)
             state, outputs = calls.close(state, call, outcome, now)
@@ -76,7 +78,14 @@ def _is_same(other: Call, call: Call) -> bool:
     """Tell whether an open call can be joined: none of a run, which has its own rules, and none that joined another."""
     if other.run or isinstance(other.phase, Joined):
         return False
-    return not isinstance(other.phase, Scheduled) or call.called_at - other.called_at <= REPEAT_US
+    if not isinstance(other.phase, Scheduled):
+        return True
+    return call.called_at - other.called_at <= REPEAT_US and not _asked_again(other.turn, call)
+
+
+def _asked_again(turn: int, call: Call) -> bool:
+    """Tell whether a call was asked for by a later turn of the user than the one that asked for the first."""
+    return call.rules.by_turn and 0 < turn < call.turn
 
 
 def _join(state: State, call: Call, other: Call, now: int) -> calls.Steps:

@@ -100,6 +100,9 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag="accepted", omit_d
     start: Start | None = None
     """Document and inputs of a call with the mode `run`."""
 
+    by_turn: bool = False
+    """True if a later turn of the user that asks for the same is a call of its own; False in journals from before there was that rule."""
+
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag="rejected"):
     """The call cannot be run."""

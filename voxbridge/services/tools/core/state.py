@@ -84,6 +84,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     start: Start | None = None
     """The document that the call runs, for the mode `run`."""
 
+    by_turn: bool = False
+    """True if a later turn of the user that asks for the same is a call of its own; False in journals from before there was that rule."""
+
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """An open call."""
@@ -105,6 +108,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     unattended: bool = False
     """True where nobody can be asked to approve it: the session is one that a function asked for."""
+
+    turn: int = 0
+    """Number of the user's turn that asked for it; 0 if none did."""
 
     by_program: bool = False
     """True for a request over REST: a program says itself what is a repetition, by its key, and that one has the same id."""
@@ -132,6 +138,9 @@ class Recent(msgspec.Struct, frozen=True, kw_only=True):
 
     target: Target
     ended_at: int
+    turn: int = 0
+    """Number of the user's turn that asked for it; 0 if none did."""
+
     result: dict[str, Any] | None = None
     failure: Failure | None = None
     """Its error, of a run alone. Without a result and an error it is not known what happened."""

@@ -170,6 +170,7 @@ def _called(state: State, recorded: events.Recorded, event: ToolCalled | ToolReq
         by_program=isinstance(event, ToolRequested),
         allowed=event.allowed if isinstance(event, ToolCalled) else None,
         unattended=isinstance(event, ToolCalled) and event.unattended,
+        turn=event.turn if isinstance(event, ToolCalled) else 0,
         time_zone=event.time_zone if isinstance(event, ToolCalled) else "",
     )
     reason = state.withdrawn.get(call_id)
@@ -205,9 +206,8 @@ def _looked_up(state: State, input: Accepted | Rejected, call: Call, now: int) -
     if isinstance(input, Rejected):
         return calls.close(state, call, input.error, now)
     rules = Rules(mode=input.mode, timeout_ms=input.timeout_ms, idempotent=input.idempotent, effect=input.effect, approval=input.approval)
-    rules = replace(
-        rules, start=input.start, definition=input.definition, outlives=input.outlives, counted=input.counted, begins=input.begins
-    )
+    rules = replace(rules, start=input.start, definition=input.definition, outlives=input.outlives, counted=input.counted)
+    rules = replace(rules, begins=input.begins, by_turn=input.by_turn)
     call = replace(call, rules=rules, target=input.target or call.target)
     if call.run and rules.start is not None:
         message = f"{call.target.name} is no step of a macro; a macro runs another one by itself."

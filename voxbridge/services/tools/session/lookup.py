@@ -80,6 +80,7 @@ def look_up(
         approval=approval,
         outlives=tool.outlives,
         begins=tool.begins,
+        by_turn=True,
         target=target if target != Target(wanted.name, wanted.arguments) else None,
         definition=tool.definition if approval != "never" else "",
     )

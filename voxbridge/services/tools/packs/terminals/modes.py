@@ -44,7 +44,7 @@ async def switch_mode(mode: Mode, ctx: Context, auto: Annotated[bool, Local(None
         "key": f"Name a key, and I press it in {into}.",
     }[mode]
     if not auto:
-        spoken = f"{spoken} You send it yourself."
+        spoken = f"{spoken} It waits in the text box until you send it."
     return {"mode": mode, "auto": auto, "terminal": active.name if active is not None else "", "spoken": spoken}
 
 
