@@ -64,13 +64,17 @@ class Screen:
         self._terminal.on_reply(self._replied)
 
     def feed(self, data: bytes) -> bytes:
-        """Take output; return what the emulator answers to the program's queries."""
+        """Take output; return what the emulator answers to the program's queries, but for those answers that were dropped meanwhile."""
         data = self._held + data
         self._held = data[len(data) - _begun(data) :]
         self._terminal.feed(data[: len(data) - len(self._held)].replace(_PROMPT, _UNKNOWN))
         replies = bytes(self._replies[:REPLY_LIMIT])
         self._replies.clear()
         return replies
+
+    def drop_answers(self) -> None:
+        """Forget the answers to queries of the output that is being taken: whoever asked has ended."""
+        self._replies.clear()
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the screen another size."""

@@ -1,8 +1,8 @@
 """One terminal: what its program writes is read, kept, drawn and published, and what is typed is written.
 
-Owns its ring, its screen, what is known of its state, and the writing into it. Does not own the process (`holder`) nor the list of all
-(`fleet`). Killed with the service, it is made again from the ring: the last keyframe and the bytes after it. A program that does not read
-what is typed fills a queue of `QUEUE_LIMIT` bytes; what does not fit is refused, and the terminal is shown as stale.
+Owns its ring, its screen, what is known of its state, and the ways in and out (`inlet`, `outlet`). Does not own the process (`holder`) nor
+the list of all (`fleet`). Killed with the service, it is made again from the ring: the last keyframe and the bytes after it. A program that
+does not read what is typed fills the queue of `inlet`; what does not fit is refused, and the terminal is shown as stale.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import errno
 import os
 import termios
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from voxbridge.services.terminals.core import state as states
 from voxbridge.services.terminals.core.marks import Prompt, Query, Report, of_sequence
 from voxbridge.services.terminals.core.text import words
 from voxbridge.services.terminals.definitions import look
+from voxbridge.services.terminals.inlet import Inlet
 from voxbridge.services.terminals.outlet import Outlet
 from voxbridge.services.terminals.ring import Keyframe, Ring
 from voxbridge.services.terminals.screen import Screen
@@ -42,9 +42,6 @@ KEYFRAME_EVERY: Final = 786_432
 
 FRAME_LIMIT: Final = 524_288
 """Bytes of a screen with the lines above it; of a larger one viewers get the screen alone."""
-
-QUEUE_LIMIT: Final = 262_144
-"""Bytes that were typed and that the program has not read."""
 
 VIEWS_LIMIT: Final = 64
 """Views of which the program in the foreground is known."""
@@ -116,7 +113,7 @@ class Terminal:
         self._master: int | None = None
         self._looking: asyncio.TimerHandle | None = None
         self._look_at = 0.0
-        self._typing = bytearray()
+        self._inlet = Inlet()
         self._marks = 0
         self._silent = False
         self._drawing = self._deaf = False
@@ -154,6 +151,7 @@ class Terminal:
         """Take the descriptor, and read."""
         os.set_blocking(master, False)
         self._master = master
+        self._inlet.open(master)
         self._loop.add_reader(master, self._readable)
         self._look_in(LOOK_S)
 
@@ -175,12 +173,11 @@ class Terminal:
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
+        self._inlet.close()
         if self._master is not None:
             self._loop.remove_reader(self._master)
-            self._loop.remove_writer(self._master)
             os.close(self._master)
             self._master = None
-        self._typing.clear()
 
     def close(self, *, keep: bool) -> None:
         """Let go of everything; with `keep` a successor finds the ring."""
@@ -209,11 +206,7 @@ class Terminal:
 
     def write(self, data: bytes) -> bool:
         """Write to the program; return false if it does not take it."""
-        if self._master is None or len(self._typing) + len(data) > QUEUE_LIMIT:
-            return False
-        self._typing += data
-        self._writable()
-        return True
+        return self._inlet.write(data)
 
     def typed(self, data: bytes) -> bool:
         """Write what a person or an agent typed."""
@@ -329,8 +322,7 @@ class Terminal:
         self._marks = 0
         phase, said = states.state(self.known).phase, self.meta.said
         replies = self.screen.feed(data)
-        if replies:
-            self.write(replies)
+        self._inlet.write(replies, answer=True)
         for prompt in self.commands.feed(data, offset):
             if not self.meta.integration:
                 self._marked(prompt)
@@ -397,7 +389,7 @@ class Terminal:
         mark = of_sequence(content, self.meta.nonce, self.meta.secret) if self._marks <= MARKS_LIMIT else None
         if isinstance(mark, Query):
             if not self._drawing:
-                self.write(_ANSWER)
+                self._inlet.write(_ANSWER, answer=True)
         elif isinstance(mark, Report):
             self.known = states.reported(self.known, mark, self._clock.now_us())
         elif isinstance(mark, Prompt):
@@ -406,21 +398,10 @@ class Terminal:
             self.meta.said = Said(at=mark.at, by=mark.name, text=mark.text)
 
     def _marked(self, prompt: Prompt) -> None:
+        if prompt.mark == "D":
+            self.screen.drop_answers()
+            self._inlet.drop_answers()
         self.known = states.prompted(self.known, prompt, self._clock.now_us())
-
-    def _writable(self) -> None:
-        if self._master is None:
-            return
-        try:
-            while self._typing:
-                del self._typing[: os.write(self._master, self._typing)]
-        except BlockingIOError:
-            self._loop.add_writer(self._master, self._writable)
-            return
-        except OSError:
-            self._typing.clear()
-        with suppress(OSError, ValueError):
-            self._loop.remove_writer(self._master)
 
     def _drawn(self) -> None:
         """Draw the screen from the ring. The program had its answers from the process before."""
