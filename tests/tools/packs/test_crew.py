@@ -21,7 +21,7 @@ from voxbridge.services.tools.packs.terminals.crew import LONG_S, report
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.gateway import ApprovalClicked
 from voxbridge.shared.events.tools import ApprovalEnded, ApprovalRequested, TaskCancelled, TaskCompleted, TaskFailed, TaskProgressed
-from voxbridge.shared.events.voice import ToolCalled
+from voxbridge.shared.events.voice import Failure, ToolCalled
 from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.terminals import client as terminals
 from voxbridge.shared.terminals import peers
@@ -196,6 +196,10 @@ async def test_a_yes_to_what_is_asked_no_more_types_nothing(ask: Asking, caller:
     failed, _ = await caller.next((TaskCompleted, TaskFailed), question.call_id)
     assert isinstance(failed, TaskFailed), failed
     assert failed.error.code == Code.CONFLICT
+    assert set(question.arguments) == {"key", "terminal", "times", "about", "since"}
+    refused = await ask.outcome("send_key", question.arguments)
+    assert isinstance(refused, Failure), "a watch that comes too late asks nobody, and presses nothing"
+    assert refused.code == Code.CONFLICT
 
 
 async def test_a_yes_to_a_question_is_none_to_the_same_words_asked_again(ask: Asking, caller: Caller, connection: Client) -> None:

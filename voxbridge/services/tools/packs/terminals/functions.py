@@ -247,14 +247,14 @@ async def send_key(
     """
     card = named.find(await reach.cards_of(ctx), terminal)
     asks = card.state.phase == "blocked"
+    if (since or ctx.attempt > 1) and not (asks and (about, since) == (card.state.words, card.state.since)):
+        raise VoxbridgeError(Code.CONFLICT, f"{card.name} asks that no more, so nothing was pressed.", field="terminal")
     # Begun again only after a yes: this function is not idempotent, so a crash does not begin it again.
     if ctx.attempt == 1 and asks and key not in REFUSALS:
         shall = "say yes" if key == await reach.approves(ctx, card) else f"press {key}"
         question = f"{card.name} {crew.doing(card)[:SPOKEN_WORDS_ASKED]}. Shall I {shall}? Please say yes or no."
         given = {"key": key, "terminal": card.id, "times": times, "about": card.state.words, "since": card.state.since}
         return Proposal(arguments=given, question=question, topic=card.id)
-    if ctx.attempt > 1 and not (asks and (about, since) == (card.state.words, card.state.since)):
-        raise VoxbridgeError(Code.CONFLICT, f"{card.name} asks that no more, so nothing was pressed.", field="terminal")
     done = await ctx.terminals(asked.SendKey(by=reach.decided_by(ctx), terminal=card.id, key=key, times=times))
     if done.outcome == "not_submitted":
         raise VoxbridgeError(Code.CONFLICT, f"The key was not pressed in {card.name}. {done.reason}", field="terminal")
@@ -331,8 +331,10 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
             cards = await reach.cards_of(ctx)
             asking = {card.id: await reach.approves(ctx, card) for card in crew.asking(known, cards)} if answers else {}
             asking = {terminal: key for terminal, key in asking.items() if key in get_args(Key)}  # another is told of, and answered by hand
+            states = {card.id: card.state for card in cards}
             for terminal, key in asking.items():
-                await ctx.begin("send_key", {"key": key, "terminal": terminal})
+                given = {"key": key, "terminal": terminal, "about": states[terminal].words, "since": states[terminal].since}
+                await ctx.begin("send_key", given)  # which presses nothing if the question is gone by then
             if news := crew.report(known, cards, asking, since=ctx.now):
                 await ctx.tell(news)
             known = {card.id: card for card in cards}
