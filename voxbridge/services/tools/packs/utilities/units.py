@@ -64,6 +64,9 @@ def converted(amount: float, source: str, target: str) -> dict[str, Any]:
     if not math.isfinite(amount):
         raise refused("The amount is no number that can be converted.", "amount")
     before, after = _unit(source, "from_unit"), _unit(target, "to_unit")
+    if before == after and source.strip() != target.strip() and source.strip().lower() == target.strip().lower():
+        message = f"{source[:UNIT_LIMIT]} and {target[:UNIT_LIMIT]} are both {_said(before, 2)} here. Write out the one that is meant."
+        raise refused(message, "to_unit")  # whoever writes KB and kb in one request means two units
     if before.is_compatible_with("radian") or after.is_compatible_with("radian"):  # degrees are of an angle then, and not of a temperature
         before, after = (
             _registry().degree if _DEGREES.fullmatch(name.strip()) else unit for name, unit in ((source, before), (target, after))
