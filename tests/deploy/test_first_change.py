@@ -89,7 +89,7 @@ def test_the_first_change_of_the_page_fails_and_passes_where_the_page_says_so(tm
     assert "`roll_dice`" in printed.stdout, printed.stderr
     (checkout.folder / "docs" / "functions.md").write_text(printed.stdout, encoding="utf-8")
     whole = checkout.tests(*STEP_4, "tests/bench/test_choice_sets.py")
-    assert whole.returncode == 0, whole.stdout[-6_000:]
+    assert whole.returncode == 0, whole.stdout[-6_000:] + whole.stderr[-3_000:]
 
     gates = checkout.run("-c", f"from deploy.gates import {', '.join(GATES)}; print({' + '.join(f'{one}.problems()' for one in GATES)})")
     assert gates.stdout.strip() == "[]", gates.stdout + gates.stderr

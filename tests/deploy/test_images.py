@@ -27,6 +27,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "models": ("voxbridge.services.models.service", "voxbridge.commands.health"),
     "tools": ("voxbridge.services.tools.service", "voxbridge.commands.health"),
     "awareness": ("voxbridge.services.awareness.service", "voxbridge.commands.health"),
+    "programs": ("voxbridge.services.terminals.holder.holder", "voxbridge.services.terminals.holder.keeper"),
     "terminals": ("voxbridge.services.terminals.service", "voxbridge.commands.health"),
     "knowledge": ("voxbridge.services.knowledge.service", "voxbridge.commands.health"),
     "voice": ("voxbridge.services.voice.service", "voxbridge.commands.health"),

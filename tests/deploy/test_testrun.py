@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deploy.testrun import ROOT, ending, quarantine, tiers
+from deploy.testrun import ROOT, SEED, ending, quarantine, tiers
 from deploy.testrun.recorder import Part, Result
 from tests.eventually import BOUND_S
 
@@ -54,7 +54,7 @@ class Planted:
 
     @property
     def env(self) -> dict[str, str]:
-        return {name: value for name, value in os.environ.items() if "XDIST" not in name}
+        return {name: value for name, value in os.environ.items() if "XDIST" not in name and name != SEED}
 
     def run(self) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False, timeout=2 * BOUND_S)

@@ -110,9 +110,11 @@ async def test_an_executor_serves_without_the_packs_that_it_cannot_use_and_says_
         done, _ = await caller.next((ToolCompleted, ToolFailed), "c2")
         assert isinstance(done, ToolCompleted)
         ready = await gateway.get("/readyz")
-        (finding,) = [one for one in await on_the_bus(log.nc, Place(here=True)) if one.name == "tools"]
+        findings = [one for one in await on_the_bus(log.nc, Place(here=True)) if one.name == "tools"]
         (here,) = [one for one in await asyncio.to_thread(doctor.look, Config(tool_packs=setting)) if one.name == "packs"]
     forget()
+    assert len(findings) == 1, findings
+    (finding,) = findings
     told = ready.json()["dependencies"]["tools"]
     assert (told["ok"], told["state"]) == (True, "degraded"), json.dumps(ready.json())
     for said in (told["detail"], finding.says, here.says):
