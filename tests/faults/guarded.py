@@ -42,6 +42,9 @@ class _Valkey(ValkeyServer):
         super().__init__(folder)
         self._known = known
 
+    def _users(self) -> str:
+        return ""  # the users are those of the file
+
     def _configure(self) -> None:
         super()._configure()
         path = self.folder / "valkey.conf"
