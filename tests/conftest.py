@@ -14,10 +14,16 @@ import redis
 from tests import replayed, tls
 from tests.cluster import Cluster
 from tests.ports import free_port
+from voxbridge.shared import structures
 from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 
 tls.share()
+
+
+def pytest_collection_finish() -> None:
+    """Read all structures, as a service does at its start: services run in this process, too."""
+    structures.read_all()
 
 
 @pytest.fixture(scope="session")

@@ -59,6 +59,7 @@ QUICK: Final = (
     "tests/shared/test_spoken_durations.py",
     "tests/shared/test_spoken_modes.py",
     "tests/shared/test_spoken_numbers.py",
+    "tests/shared/test_structures.py",
     "tests/shared/test_tours.py",
     "tests/shared/test_workspace.py",
     "tests/terminals/test_core.py",

@@ -34,6 +34,7 @@ from nats.micro.service import EndpointStats
 from nats.micro.service import Service as Micro
 from redis.asyncio import Redis
 
+from voxbridge.shared import structures
 from voxbridge.shared.bus.client import FastClient
 from voxbridge.shared.bus.connection import AUDIO_PENDING, CLOSE_TIMEOUT_S, EVENTS_PENDING, close_nats, connect_nats, denied
 from voxbridge.shared.bus.permission_check import check_rights
@@ -167,6 +168,7 @@ def main(name: str, build: Build) -> None:
         sys.exit(2)
     process_id = new_process_id(name)
     log_format.configure(process_id, config.log_level)
+    structures.read_all()
     gc.freeze()  # what was loaded so far stays for good
     gc.set_threshold(*GARBAGE)
     if STAND_BY in sys.argv[1:] and not _told_to_begin(name):
@@ -206,6 +208,7 @@ async def run(
             opening = connected(config, name, process_id or new_process_id(name), clock or SystemClock(), start_timeout_s)
             resources = await _unless(stop, open_things.enter_async_context(opening))
             service = None if resources is None else await _unless(stop, build(resources))
+            structures.read_all()  # those of packs, too
             if resources is not None and service is not None:
                 await _serve(name, resources, service, stop)
     except VoxbridgeError as error:
