@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,11 @@ async def kill_while(service: Process, viewer: Viewer, terminal: str, done: Call
     return await eventually(shows_the_end, within_s=120)
 
 
+async def shows(viewer: Viewer, terminal: str, text: str) -> bool:
+    """Return whether a terminal shows a text."""
+    return text in await viewer.text(terminal)
+
+
 def kept(service: Process, terminal: str, run: int = 1) -> tuple[int, bytes]:
     """Return how many bytes a terminal wrote, and the last of them."""
     service.stop()
@@ -123,6 +129,30 @@ async def test_killed_in_a_coding_session_the_screen_is_exact(nats_url: str, red
         assert "\n".join(whole.rows()).startswith(text[:200])
         whole.close()
         other.close()
+
+
+async def test_killed_while_answers_wait_for_a_program_it_leaves_the_shell_usable(nats_url: str, redis_url: str) -> None:
+    with process(nats_url, redis_url) as service:
+        async with viewing(nats_url) as viewer:
+            bash = (await viewer.start()).id
+            waits = asked.Wait(by=BY, terminal=bash, until="idle", timeout_s=30)
+            assert (await viewer.ask(waits)).met
+            prompt = (await viewer.text(bash)).splitlines()[-1]
+            asking = r"stty -icanon -echo; for i in $(seq 20000); do printf '\e[6n'; done; printf '\r\nall asked'; sleep 1000"
+            await viewer.send(bash, f"bash -c {shlex.quote(asking)}; stty sane; echo")
+            await eventually(lambda: shows(viewer, bash, "\nall asked"))
+            service.stop()
+            service.start()
+            await viewer.ask(asked.SendSignal(by=BY, terminal=bash, signal="TERM"))
+            assert (await viewer.ask(waits)).met
+
+            async def clear() -> bool:  # what the kernel held for the program was read as a line
+                await viewer.ask(asked.SendKey(by=BY, terminal=bash, key="ctrl-c"))
+                return (await viewer.text(bash)).splitlines()[-1] == prompt
+
+            await eventually(clear)
+            await viewer.send(bash, "echo it is $((6 * 7))")
+            await eventually(lambda: shows(viewer, bash, "\nit is 42"))
 
 
 async def test_without_nats_and_without_valkey_programs_run_on(

@@ -2,6 +2,8 @@
 
 Owns the bytes that the program has not taken yet, and the bound on them. A program that asks and does not read leaves answers behind; once
 its command has ended they would be typed into the shell, so those of which nothing was written are dropped then.
+
+The bytes that wait are in memory only. A service that is killed loses them, and its successor begins with none.
 """
 
 from __future__ import annotations

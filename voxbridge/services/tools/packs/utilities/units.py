@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
 from voxbridge.services.tools.packs.utilities.bounds import refused
+from voxbridge.shared.errors import VoxbridgeError
 
 UNIT_LIMIT: Final = 60
 """Characters of a unit."""
@@ -64,7 +66,7 @@ def converted(amount: float, source: str, target: str) -> dict[str, Any]:
     if not math.isfinite(amount):
         raise refused("The amount is no number that can be converted.", "amount")
     before, after = _unit(source, "from_unit"), _unit(target, "to_unit")
-    if before == after and source.strip() != target.strip() and source.strip().lower() == target.strip().lower():
+    if before == after and source.strip() != target.strip() and source.strip().lower() == target.strip().lower() and _is_cased(source):
         message = f"{source[:UNIT_LIMIT]} and {target[:UNIT_LIMIT]} are both {_said(before, 2)} here. Write out the one that is meant."
         raise refused(message, "to_unit")  # whoever writes KB and kb in one request means two units
     if before.is_compatible_with("radian") or after.is_compatible_with("radian"):  # degrees are of an angle then, and not of a temperature
@@ -100,6 +102,16 @@ def _unit(text: str, field: str) -> Any:
         except (PintError, ValueError, TypeError, AttributeError, AssertionError, SyntaxError, ArithmeticError, RecursionError):
             continue
     raise _unknown(text, field)
+
+
+def _is_cased(text: str) -> bool:
+    """Return whether a unit is another one in other letters, as a `Kb` is an eighth of a `KB`. A mile is one in any."""
+    name = text.strip()
+    found = set()
+    for spelling in (name, name.lower(), name.upper(), name.capitalize()):
+        with suppress(VoxbridgeError):
+            found.add(_unit(spelling, ""))
+    return len(found) > 1
 
 
 def _symbols(name: str) -> str:
