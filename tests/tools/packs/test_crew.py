@@ -17,7 +17,8 @@ from tests.terminals.coding_agent import PROGRAM
 from tests.terminals.serving import Process, process
 from tests.tools.conftest import Caller, Executors
 from tests.tools.packs.asking import Asking, asking
-from voxbridge.services.tools.packs.terminals.crew import LONG_S, report
+from voxbridge.services.tools.packs.terminals import crew, functions
+from voxbridge.services.tools.packs.terminals.crew import AGAIN_S, LONG_S, Reminders, report
 from voxbridge.shared.errors import Code
 from voxbridge.shared.events.gateway import ApprovalClicked
 from voxbridge.shared.events.tools import ApprovalEnded, ApprovalRequested, TaskCancelled, TaskCompleted, TaskFailed, TaskProgressed
@@ -85,6 +86,27 @@ def test_of_many_the_first_are_told_and_the_others_counted() -> None:
     assert told.endswith("And 2 more.")
     assert "No2" in told
     assert "No3" not in told
+
+
+def test_a_question_that_is_still_asked_is_put_again_once() -> None:
+    reminders = Reminders()
+    asks = card("blocked", since=1, words="create it?")
+    assert reminders.due([asks], 10.0) == []
+    assert reminders.due([asks], 10.0 + AGAIN_S - 0.1) == []
+    assert reminders.due([asks], 10.0 + AGAIN_S) == [asks]
+    assert reminders.due([asks], 10.0 + 9 * AGAIN_S) == []
+
+
+@pytest.mark.parametrize(
+    "between", [card("working", since=2), card("blocked", since=3, words="create it?"), card("blocked", since=1, words="which?")]
+)
+def test_another_question_has_a_time_of_its_own(between: Card) -> None:
+    reminders = Reminders()
+    asks = card("blocked", since=1, words="create it?")
+    assert reminders.due([asks], 0.0) == []
+    assert reminders.due([between], AGAIN_S) == []
+    assert reminders.due([asks], AGAIN_S + 1) == []
+    assert reminders.due([asks], 2 * AGAIN_S + 1) == [asks]
 
 
 @pytest.fixture
@@ -161,6 +183,22 @@ async def test_what_a_program_asks_is_asked_and_a_yes_is_typed_into_it_and_its_e
     await eventually(lambda: len(caller.told(ApprovalEnded)) == 2)
     await caller.cancel_task(watch["task_id"])
     await caller.next(TaskCancelled, watch["task_id"].removeprefix("task-"))
+
+
+async def test_what_was_denied_and_is_still_asked_is_asked_again(ask: Asking, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "AGAIN_S", 0.5)
+    monkeypatch.setattr(functions, "WATCHED_S", 1.0)
+    await ask.answer("watch_terminals")
+    await ask.answer("send_to_terminal", terminal="claude", text="ask for a file")
+    first = await asks(caller, "Claude asks for permission")
+    await click(caller, first, "denied")
+
+    def again() -> list[str]:
+        found = [one for one in caller.told(ApprovalRequested) if isinstance(one, ApprovalRequested)]
+        return [one.question for one in found if one.approval_id != first.approval_id]
+
+    await eventually(again)
+    assert again() == [first.question]
 
 
 async def test_a_message_of_a_program_is_told_and_what_merely_prints_it_is_not(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from voxbridge.shared.terminals.model import Card
+from msgspec.structs import replace
+
+from voxbridge.shared.terminals.model import Card, State
 
 LONG_S: Final = 10
 """Seconds that a command of a shell takes at least before its end is told."""
@@ -15,6 +18,9 @@ WORDS: Final = 150
 
 TOLD: Final = 3
 """Programs that are told of at a time; the others are counted."""
+
+AGAIN_S: Final = 300.0
+"""Seconds after which a question that a program still asks is put to the user once more."""
 
 _PHASES: Final = {
     "starting": "is starting", "idle": "is idle", "working": "is working", "done": "is done", "dead": "has ended", "unknown": "is unknown",
@@ -35,6 +41,45 @@ def doing(card: Card) -> str:
 def asking(before: Mapping[str, Card], now: Sequence[Card]) -> list[Card]:
     """Return the coding agents that ask what a yes answers, and did not before."""
     return [card for card in now if card.kind == "agent" and card.state.reason == "permission" and _is_news(before.get(card.id), card)]
+
+
+class _Put(NamedTuple):
+    question: tuple[int, str]
+    again_at: float
+
+
+class Reminders:
+    """What programs ask, and when it is put to the user again: once, `AGAIN_S` after the first time, if it is still asked then."""
+
+    def __init__(self) -> None:
+        self._put: dict[str, _Put] = {}
+
+    def due(self, now: Sequence[Card], at_s: float) -> list[Card]:
+        """Return the terminals whose question is to be put again at a time (seconds of any steady clock)."""
+        put: dict[str, _Put] = {}
+        due: list[Card] = []
+        for card in now:
+            if card.state.phase != "blocked":
+                continue
+            question = _question(card.state)
+            known = self._put.get(card.id)
+            if known is None or known.question != question:
+                known = _Put(question, at_s + AGAIN_S)
+            elif at_s >= known.again_at:
+                due.append(card)
+                known = _Put(question, math.inf)
+            put[card.id] = known
+        self._put = put
+        return due
+
+
+def unasked(card: Card) -> Card:
+    """Return a terminal as it was before its program asked."""
+    return replace(card, state=replace(card.state, phase="working"))
+
+
+def _question(state: State) -> tuple[int, str]:
+    return state.since, state.words
 
 
 def report(before: Mapping[str, Card], now: Sequence[Card], asked: Collection[str] = (), *, since: int = 0) -> str:

@@ -90,9 +90,9 @@ async def read_terminal(ctx: Context, terminal: Terminal = "", lines: Annotated[
     Examples:
         what does it say
         read the build terminal
-        what is on the screen
+        what is on the terminal's screen
         what did claude answer
-        read me the last lines
+        read me its last lines
         what does codex say
         what came out
         show what the left one says
@@ -325,10 +325,12 @@ async def watch_terminals(ctx: Context, seconds: Annotated[int, Meta(ge=1, le=WA
     """
     by, ends = reach.owned(ctx), time.monotonic() + seconds
     known: dict[str, Card] = {}
+    reminders = crew.Reminders()
     answers = ctx.allowed is None or "send_key" in ctx.allowed
     while (left_s := ends - time.monotonic()) > 0:
         try:
             cards = await reach.cards_of(ctx)
+            known |= {card.id: crew.unasked(card) for card in reminders.due(cards, time.monotonic())}
             asking = {card.id: await reach.approves(ctx, card) for card in crew.asking(known, cards)} if answers else {}
             asking = {terminal: key for terminal, key in asking.items() if key in get_args(Key)}  # another is told of, and answered by hand
             states = {card.id: card.state for card in cards}
