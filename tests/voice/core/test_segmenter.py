@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.cascade.segmenter import FIRST_CLAUSE, LONGEST, cut
 
 WORDS = st.lists(st.text(alphabet="abcdefgXYZ,.!?;:'-0123456789é…\n", min_size=1, max_size=14), min_size=0, max_size=60).map(" ".join)
@@ -116,9 +117,24 @@ def test_however_a_text_comes_it_is_cut_alike(given: tuple[str, str], sizes: lis
     assert found == whole
 
 
+@pytest.mark.parametrize("space", ["\u0085", "\u00a0", "\u2003", "\u2028", "\u202f", "\u3000"])
+@pytest.mark.parametrize("language", ["en", "fr", "ja", "xx"])
+def test_a_wide_space_before_a_full_stop_is_a_space(space: str, language: str) -> None:
+    assert cut(f"Twelve{space}. Then", first=False, language=language) == ([f"Twelve{space}."], "Then")
+
+
+@pytest.mark.parametrize("at", range(70, 95))
+def test_a_sentence_is_not_over_where_a_small_letter_can_take_it_on(at: int) -> None:
+    text = "It starts on Jan. 5, 2025 at noon. The U.S. Army came. Prof. Smith left at 5 p.m. and said “no.” Then it was over. "
+    first, rest = cut(text[:at], first=False)
+    assert first + cut(rest + text[at:], first=False)[0] == cut(text, first=False)[0]
+
+
 def test_a_journal_of_before_is_cut_as_it_was() -> None:
-    assert cut("The U.S. Army came. It", first=False, by_marks=True) == (["The U.S.", "Army came."], "It")
-    assert cut("Wait… what", first=False, by_marks=True) == (["Wait…"], "what")
+    assert cut("The U.S. Army came. It", first=False, rules=inputs.SENTENCES - 1) == (["The U.S.", "Army came."], "It")
+    assert cut("He left at 5 p.m. ", first=False, rules=inputs.GOES_ON - 1) == (["He left at 5 p.m."], "")
+    assert cut("He left at 5 p.m. ", first=False) == ([], "He left at 5 p.m. ")
+    assert cut("Wait… what", first=False, rules=inputs.SENTENCES - 1) == (["Wait…"], "what")
 
 
 def test_the_first_piece_may_end_at_a_clause_and_only_the_first() -> None:

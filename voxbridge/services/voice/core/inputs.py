@@ -34,7 +34,10 @@ BY_CLICK: Final = 5
 PIECES: Final = 6
 """Rules from which on a long utterance is transcribed in pieces."""
 
-RULES: Final = PIECES
+GOES_ON: Final = 7
+"""Rules from which on a sentence is over only if a word in small letters cannot take it on: "at 5 p.m. and said"."""
+
+RULES: Final = GOES_ON
 """Newest rules that a session may go by: see `Opened.rules`."""
 
 

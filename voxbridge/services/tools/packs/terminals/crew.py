@@ -49,7 +49,7 @@ class _Put(NamedTuple):
 
 
 class Reminders:
-    """What programs ask, and when it is put to the user again: once, `AGAIN_S` after the first time, if it is still asked then."""
+    """Reminders of what programs ask: once, `AGAIN_S` after it was put to the user, if it is still asked then."""
 
     def __init__(self) -> None:
         self._put: dict[str, _Put] = {}

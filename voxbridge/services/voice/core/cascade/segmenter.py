@@ -12,6 +12,7 @@ from typing import Final
 
 import sentencex
 
+from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.speakable.markup import bare, unmarked
 
 FIRST_CLAUSE: Final = 18
@@ -40,17 +41,26 @@ _WORD: Final = re.compile(r"\s*\S+\s")
 _ORDINAL: Final = re.compile(r"\d\.\s*$")
 """A number before a word that nobody knows yet: "am 3." may go on with "Mai"."""
 
-_PROBES: Final = ("5", "Aa")
+_PROBES: Final = ("5", "Aa", "aa")
 """Beginnings of what may follow."""
 
+_PROBES_BEFORE: Final = _PROBES[:2]
+"""Probes by which journals of before `GOES_ON` were cut."""
 
-def cut(text: str, *, first: bool, language: str = "", by_marks: bool = False) -> tuple[list[str], str]:
-    """Split complete pieces off `text`. Return `(pieces, rest)`. `first` allows a clause as the first piece, `language` is a BCP 47 tag.
-    `by_marks` cuts as journals of before the library did."""
+_SPACES: Final = {code: " " for code in range(0x80, 0x3001) if chr(code).isspace()}
+"""Spaces of more than one byte, of which sentencex 1.0.32 panics before a full stop: "a\u00a0.". Each is replaced by one character."""
+
+
+def cut(text: str, *, first: bool, language: str = "", rules: int = inputs.RULES) -> tuple[list[str], str]:
+    """Split complete pieces off `text`. Return `(pieces, rest)`. `first` allows a clause as the first piece, `language` is a BCP 47 tag,
+    `rules` are those of the session (`inputs`)."""
     pieces: list[str] = []
     while True:
         early = first and not pieces
-        end = _end_by_marks(text, first=early) if by_marks else _end_of_piece(text, language or LANGUAGE, first=early)
+        if rules < inputs.SENTENCES:
+            end = _end_by_marks(text, first=early)
+        else:
+            end = _end_of_piece(text, language or LANGUAGE, rules, first=early)
         if end is None:
             return pieces, text
         piece, text = text[:end], text[end:].lstrip()
@@ -63,35 +73,42 @@ def written(text: str) -> str:
     return " ".join(bare(unmarked(text)).split())
 
 
-def _end_of_piece(text: str, language: str, *, first: bool) -> int | None:
+def _end_of_piece(text: str, language: str, rules: int, *, first: bool) -> int | None:
     line = _LINE_END.search(text)
-    sentence = _end_of_sentence(text, language)
+    sentence = _end_of_sentence(text, language, rules)
     ends = [end for end in (line and line.end(), sentence) if end is not None]
     return min(ends) if ends else _end_without_sentence(text, first=first)
 
 
-def _end_of_sentence(text: str, language: str) -> int | None:
+def _end_of_sentence(text: str, language: str, rules: int) -> int | None:
     """Return the end of the first sentence that is certainly over."""
     end = 0
-    for sentence in sentencex.segment(language, text):
+    for sentence in _sentences(text, language, rules):
         end += len(sentence)
         closed = _CLOSING.match(text, end)
         end = closed.end() if closed else end
         begun = text[:end]
         whole = end < len(text) and _is_whole(begun)
         known = whole or _WORD.match(text, end) is not None
-        if _is_over(begun) and (known or _is_certain(begun, language)):
+        if _is_over(begun) and (known or _is_certain(begun, language, rules)):
             return end
         if closed or not known:  # the library found the next sentences at another place, or may find another end here
             return None
     return None
 
 
-def _is_certain(text: str, language: str) -> bool:
+def _is_certain(text: str, language: str, rules: int) -> bool:
     """Tell whether a sentence ends with a text, whatever is said next."""
     if not text[-1].isspace() or _ORDINAL.search(text):
         return False
-    return _is_whole(text) or all(sentencex.segment(language, text + probe)[-1] == probe for probe in _PROBES)
+    probes = _PROBES if rules >= inputs.GOES_ON else _PROBES_BEFORE
+    return _is_whole(text) or all(_sentences(text + probe, language, rules)[-1] == probe for probe in probes)
+
+
+def _sentences(text: str, language: str, rules: int) -> list[str]:
+    """Return the sentences of a text, as long as they stand in it."""
+    found: list[str] = sentencex.segment(language, text.translate(_SPACES) if rules >= inputs.GOES_ON else text)
+    return found
 
 
 def _is_whole(text: str) -> bool:

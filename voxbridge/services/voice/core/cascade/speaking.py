@@ -77,9 +77,7 @@ def _beyond(reply: Reply, text: str) -> tuple[Reply, str]:
 
 
 def _cut(t: Transition, text: str, *, first: bool = False) -> tuple[list[str], str]:
-    return segmenter.cut(
-        text, first=first, language=t.team.agent.language or t.settings.language, by_marks=t.settings.rules < inputs.SENTENCES
-    )
+    return segmenter.cut(text, first=first, language=t.team.agent.language or t.settings.language, rules=t.settings.rules)
 
 
 def _otherwise(t: Transition, reply: Reply) -> Reply:
