@@ -66,6 +66,13 @@ async def test_a_session_with_the_standing_prompt_asks_for_nothing(endpoint: tup
     assert found.asked == 0
 
 
+async def test_a_session_with_other_functions_than_the_standing_ones_has_its_prompt_read(endpoint: tuple[Endpoint, Warmup]) -> None:
+    found, warmth = endpoint
+    found.answer.set()
+    await warmth.warm_session(STANDING, (Function(name="add", description="A sum.", parameters={"type": "object"}),))
+    assert found.asked == 1
+
+
 async def test_a_prompt_is_not_put_in_line_behind_another(endpoint: tuple[Endpoint, Warmup]) -> None:
     found, warmth = endpoint
     async with asyncio.timeout(BOUND_S), asyncio.TaskGroup() as group:

@@ -28,6 +28,13 @@ from voxbridge.services.models.engines.readings import Readings
 DEFAULT_MAX_TOKENS: Final = 512
 
 
+RECENT: Final = 4
+"""Messages in words that a short prompt has of what was said before; the calls and their results are left out."""
+
+RECENT_CHARACTERS: Final = 300
+"""Characters of each of them."""
+
+
 class Plan(msgspec.Struct, frozen=True):
     """The prepared input of the engine."""
 
@@ -35,7 +42,8 @@ class Plan(msgspec.Struct, frozen=True):
     sampling: Sampling
     tools: bool
     short: chatml.Prompt | None = None
-    """The same request with only the tools that it may be about: for an answer that cannot wait until `prompt` has been read."""
+    """The same request with only the tools that it may be about, and the last words before it: for an answer that cannot wait until
+    `prompt` has been read."""
 
     begun: str = ""
     """Beginning of the answer that stands at the end of the prompt."""
@@ -85,11 +93,28 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
             favour=favour,
         ),
         tools=bool(tools),
-        short=chatml.render(messages, few, form) if len(few) < len(tools) else None,
+        short=_short(messages, few, form) if len(few) < len(tools) else None,
         begun="" if only else begun,
         only=only,
         more=more,
     )
+
+
+def _short(messages: Sequence[chatml.Message], few: Sequence[chatml.Tool], form: chatml.Form) -> chatml.Prompt:
+    # Short prompts share nothing but a slot: in slots of their own they would drive out the one in which the whole prompt is being read.
+    return msgspec.structs.replace(chatml.render(_recent(messages), few, form), family="")
+
+
+def _recent(messages: Sequence[chatml.Message]) -> list[chatml.Message]:
+    """Return what a short prompt has of a conversation: the instructions, the last words of both, and all since the agent spoke last."""
+    words = [index for index, message in enumerate(messages) if message.role in ("user", "assistant") and message.text and not message.call]
+    spoken = max((index for index in words if messages[index].role == "assistant"), default=-1)
+    before = [messages[index] for index in words if index <= spoken][-RECENT:]
+    return [
+        *(message for message in messages if message.role == "system"),
+        *(msgspec.structs.replace(message, text=message.text[:RECENT_CHARACTERS]) for message in before),
+        *(message for message in messages[spoken + 1 :] if message.role != "system"),
+    ]
 
 
 def _as_written(message: chatml.Message) -> chatml.Message:
@@ -111,7 +136,7 @@ class _Chosen(NamedTuple):
 def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chatml.Tool]) -> _Chosen:
     """Choose for the last thing that the user said, or for the wish in it that is next. After the last result the model speaks."""
     decision = routers.decide(router, messages, {tool.name for tool in tools if tool.reads})
-    called = {message.call.name for message in messages if message.call is not None}
+    called = {message.call.name for message in _recent(messages) if message.call is not None}
     answers = messages[-1].role == "tool"
     said, made, answered = routers.asked(messages)
     ordered = [] if answered else orders.read(said, tools)
@@ -127,7 +152,8 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
     if another:
         said = parts[made]
         decision = router.decide(said)
-    few = [tool for tool in tools if tool.name in called or tool.name in decision.shortlist]
+    near = decision.among if decision.mode == "call" else decision.shortlist
+    few = [tool for tool in tools if tool.name in called or tool.name in near or (taken is not None and tool.name == taken.function)]
     if decision.mode == "words" and not called:
         few = []  # words need to know of no tool, and a machine that reads ten tokens a second answers in a few seconds then
     if decision.mode == "words" or (answers and not another):

@@ -37,7 +37,9 @@ class Warmup:
         self._model = model
         self._instructions = instructions
         self._warm: Sequence[Function] | None = None
+        self._standing: Sequence[Function] = ()
         self._reading = asyncio.Lock()
+        self._reading_of_session = asyncio.Lock()
         self._idle = idle
 
     async def keep(self) -> None:
@@ -51,17 +53,18 @@ class Warmup:
     async def warm_session(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
         """Warm the prompt of one session, while its greeting plays.
 
-        Skips the standing prompt, which `keep` reads, and skips all while another prompt is read: prompts queued at the model would
-        delay the answers that they are read for.
+        Skips the standing prompt, which `keep` reads, and skips all while the prompt of another session is read. One beside the standing
+        prompt is asked for at once: its router is trained meanwhile, which the first answer would wait for.
         """
-        if instructions != self._instructions and not self._reading.locked():
-            await self._read(instructions, functions, shared=shared)
+        standing = instructions == self._instructions and _names(functions) == _names(self._standing)
+        if not standing and not self._reading_of_session.locked():
+            await self._read(instructions, functions, shared=shared, lock=self._reading_of_session)
 
     async def read_ahead(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
         """Warm the prompt of an agent who may be handed a session, after any prompt being read: no user waits for this one yet. If a busy
         machine does not finish it in one request, the next request finds part of it read."""
         for _ in range(READ_AHEAD_TRIES):
-            if await self._read(instructions, functions, shared=shared):
+            if await self._read(instructions, functions, shared=shared, lock=self._reading_of_session):
                 return
 
     async def _look(self, *, again: bool) -> None:
@@ -69,14 +72,19 @@ class Warmup:
             functions = [function for function in await self._store.functions() if function.listed]
         except VoxbridgeError:
             return
-        if (again or functions != self._warm) and await self._read(self._instructions, functions):
+        self._standing = functions
+        if (again or functions != self._warm) and await self._read(self._instructions, functions, lock=self._reading):
             self._warm = functions
 
-    async def _read(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> bool:
+    async def _read(self, instructions: str, functions: Sequence[Function], *, lock: asyncio.Lock, shared: bool = True) -> bool:
         try:
-            async with self._reading:
+            async with lock:
                 await self._models.warm(self._model, instructions, functions, shared=shared)
         except VoxbridgeError as error:
             _log.debug("the language model is not warm yet: %s", error.message)
             return False
         return True
+
+
+def _names(functions: Sequence[Function]) -> list[str]:
+    return [function.name for function in functions]
