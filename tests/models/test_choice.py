@@ -12,7 +12,6 @@ import pytest
 from tests.models import gbnf
 from voxbridge.services.models.api import chat, routers
 from voxbridge.services.models.api.bodies import MAX_NAMED, MAX_NAMES, MAX_UTTERANCES, ChatRequest
-from voxbridge.services.models.api.chat import RECENT, RECENT_CHARACTERS
 from voxbridge.services.models.choice import features, small_talk, wishes
 from voxbridge.services.models.choice.arguments import narrowed, written
 from voxbridge.services.models.choice.router import SHORTLIST, Before, Known, Router
@@ -405,33 +404,6 @@ def test_after_a_result_the_short_prompt_begins_as_the_one_of_the_call_did() -> 
     assert first is not None
     assert then is not None
     assert then.text.startswith(first.text.partition("<|im_start|>user")[0])
-
-
-def test_short_prompts_share_one_slot_so_that_none_drives_out_the_whole_prompt() -> None:
-    requests = [_request("set a timer for ten minutes and call it tea"), _request("what time is it in Rome"), _request("thank you so much")]
-    assert [plan.short.family for plan in map(_plan, requests) if plan.short is not None] == ["", "", ""]
-
-
-def test_a_short_prompt_is_no_longer_in_a_long_conversation() -> None:
-    def short(exchanges: int) -> str:
-        body = _request("set a timer for ten minutes and call it tea").model_dump(exclude_none=True)
-        called = {"id": "c", "type": "function", "function": {"name": "current_time", "arguments": "{}"}}
-        before = [
-            {"role": "user", "content": "what time is it in Rome"},
-            {"role": "assistant", "content": None, "tool_calls": [called]},
-            {"role": "tool", "tool_call_id": "c", "content": "{}" * 400},
-            {"role": "assistant", "content": "It is noon. " * 60},
-        ]
-        body["messages"][-1:-1] = before * exchanges
-        plan = _plan(ChatRequest.model_validate(body))
-        assert plan.short is not None
-        return plan.short.text
-
-    text = short(2)
-    assert len(text) < RECENT * (RECENT_CHARACTERS + 50) + len(short(0))
-    assert short(9) == text
-    assert "current_time" not in text
-    assert text.endswith('call it tea<|im_end|>\n<|im_start|>assistant\n{"tool": "set_timer", "args": {"seconds":')
 
 
 async def test_a_sure_call_without_arguments_needs_no_model() -> None:

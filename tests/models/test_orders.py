@@ -14,7 +14,7 @@ from voxbridge.services.models.core.chatml import Tool
 from voxbridge.services.tools.registry import BUILT_IN, load
 
 TERMINALS = [
-    Tool(one.name, one.description, one.parameters, one.utterances, orders=one.orders)
+    Tool(one.name, one.description, one.parameters, one.utterances, orders=one.orders, reads=one.effect == "read")
     for one in load(("voxbridge.services.tools.packs.terminals.functions",), timeout_s=30).values()
 ]
 SEED = "Tell Claude to refactor the auth module and tell Codex to write the tests for it. When Claude finishes, paste its diff into Codex."
@@ -43,6 +43,8 @@ def calls(said: str) -> list[tuple[str, dict[str, Any]]]:
         ("open a new terminal and start codex", [("start_terminal", {}), ("start_terminal", {"program": "codex"})]),
         ("what does the build terminal say?", [("read_terminal", {"terminal": "the build terminal"})]),
         ("Stop the program.", [("send_key", {"key": "ctrl-c"})]),
+        ("What did it say?", [("read_terminal", {})]),
+        ("what did Claude answer", [("read_terminal", {"terminal": "Claude"})]),
         ("press control c, please", [("send_key", {"key": "ctrl-c"})]),
         ("Press escape in Codex", [("send_key", {"key": "escape", "terminal": "Codex"})]),
         ("tell me when Claude Code is done", [("wait_for_terminal", {"terminal": "Claude Code", "until": "done"})]),

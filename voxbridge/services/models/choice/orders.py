@@ -54,6 +54,10 @@ class Able(Protocol):
         """JSON Schema of its arguments."""
 
     @property
+    def reads(self) -> bool:
+        """True if it changes nothing, so that a question about the past may be an order of it."""
+
+    @property
     def orders(self) -> tuple[str, ...]:
         """Templates of its orders."""
 
@@ -98,9 +102,10 @@ def _parsed(
 
 def _one(part: str, tools: Sequence[Able]) -> Order | None:
     plain = _POLITE.sub("", _POLITE.sub("", part.strip()))
-    if not plain or mood(plain) != "wish":
-        return None
+    feeling = mood(plain) if plain else "denied"
     for tool in tools:
+        if feeling != "wish" and not (feeling == "asked" and tool.reads):
+            continue
         properties = tool.parameters.get("properties", {})
         names = frozenset(name for name, schema in properties.items() if _is_name(schema))
         for template in tool.orders:
