@@ -138,7 +138,7 @@ async def test_a_run_asks_in_the_call_and_takes_the_next_words(config: Config, m
         assert (await person.socket.until("run_ended"))["result"]["spoken"] == "Off to Lisbon."
         await person.heard("Off to Lisbon.")
         assert person.asked() == asked, "no model was asked"
-        await person.says("plan a trip for me", "Started trip.")
+        assert "Started trip." in await person.answers("plan a trip for me")  # its question may follow in the same turn
         run_id = (await person.socket.until("run_waiting", 2, reason="ask"))["run_id"]
         await person.socket.send({"type": "run_answer", "run_id": run_id, "step": "where", "text": "Rome"})
         assert (await person.socket.until("run_ended", 2))["result"]["spoken"] == "Off to Rome."
