@@ -37,6 +37,14 @@ Before we went to bed, she showed us pictures of our mother when she was a child
 I could not sleep for a long time, because the waves were so loud that night.
 The next day we helped a neighbor to paint his fence, and he gave us fresh fish.
 My brother cooked it with lemon and butter, and everybody wanted some more.
+In the evening a teacher from the village played the piano, and two old sailors were dancing.
+One of them had a parrot at home that could say good morning in seven languages.
+On Thursday it was so hot that we stayed in the shade and read the newspaper to each other.
+A black cat came through the window and slept on my brother's hat for the whole afternoon.
+When the wind came up again, we borrowed a small boat and sailed around the island.
+The water was so clear that we could see stones and silver fish at the bottom.
+We found a quiet bay with pine trees and had bread, cheese and tomatoes for lunch.
+On the way back my brother caught a crab, looked at it, and let it go again.
 We stayed there for a whole week, and it was over much too soon.
 On the last evening we made a fire and promised to come back in the winter.
 That is the whole story of our journey, and now I have to say goodbye.
