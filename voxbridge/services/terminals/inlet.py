@@ -1,7 +1,7 @@
 """The way into a program: what was typed, and the emulator's answers to the program's queries, in order.
 
 Owns the bytes that the program has not taken yet, and the bound on them. A program that asks and does not read leaves answers behind; once
-its command has ended they would be typed into the shell, so those of which nothing was written are dropped then.
+its command has ended they would be typed into the shell, so they are dropped then, with what the kernel holds for the program.
 
 The bytes that wait are in memory only. A service that is killed loses them, and its successor begins with none.
 """
@@ -9,13 +9,18 @@ The bytes that wait are in memory only. A service that is killed loses them, and
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import termios
 from collections import deque
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 QUEUE_LIMIT: Final = 262_144
 """Bytes that the program has not taken; what is more is refused."""
+
+_TIOCGPTPEER: Final = 0x5441
+"""Request of Linux for a descriptor of the program's end, which Python does not name."""
 
 _ESCAPE: Final = b"\x1b"
 
@@ -58,10 +63,28 @@ class Inlet:
         return True
 
     def drop_answers(self) -> None:
-        """Forget the answers that were not written. One that was written in part is written to its end."""
+        """Forget the answers that were not written. One that was written in part is written to its end, unless the kernel drops it too."""
+        if any(piece.answer for piece in self._pieces) and self._dropped_by_kernel():
+            self._pieces = deque(piece for piece in self._pieces if not (piece.answer and piece.begun))
         left = [self._rest(piece) if piece.answer else piece for piece in self._pieces]
         self._pieces = deque(piece for piece in left if piece.data)
         self._size = sum(len(piece.data) for piece in self._pieces)
+
+    def _dropped_by_kernel(self) -> bool:
+        """Have the kernel forget what the program has not read: as answers wait here, its queue is full of them. Return whether it did."""
+        if self._master is None:
+            return False
+        try:
+            program = fcntl.ioctl(self._master, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            termios.tcflush(program, termios.TCIFLUSH)
+        except termios.error:
+            return False
+        finally:
+            os.close(program)
+        return True
 
     @staticmethod
     def _rest(piece: _Piece) -> _Piece:
