@@ -70,6 +70,16 @@ async def test_answers_that_were_not_read_are_dropped_with_those_that_the_kernel
     assert bytes(program.read) == b"typed more"
 
 
+async def test_a_typed_text_that_was_written_in_part_is_not_cut(program: Program) -> None:
+    text = b"x" * 100_000  # more than the kernel holds
+    assert program.inlet.write(text)
+    assert program.inlet.write(ANSWER, answer=True)
+    program.inlet.drop_answers()
+    assert program.inlet.write(b"!")
+    await program.reads(b"!")
+    assert bytes(program.read) == text + b"!"
+
+
 async def test_where_the_kernel_keeps_what_it_holds_no_answer_is_cut(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise termios.error

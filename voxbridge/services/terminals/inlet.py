@@ -64,7 +64,8 @@ class Inlet:
 
     def drop_answers(self) -> None:
         """Forget the answers that were not written. One that was written in part is written to its end, unless the kernel drops it too."""
-        if any(piece.answer for piece in self._pieces) and self._dropped_by_kernel():
+        typed = self._pieces and self._pieces[0].begun and not self._pieces[0].answer  # the kernel has its beginning
+        if not typed and any(piece.answer for piece in self._pieces) and self._dropped_by_kernel():
             self._pieces = deque(piece for piece in self._pieces if not (piece.answer and piece.begun))
         left = [self._rest(piece) if piece.answer else piece for piece in self._pieces]
         self._pieces = deque(piece for piece in left if piece.data)
