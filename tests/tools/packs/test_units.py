@@ -1,4 +1,4 @@
-"""Units of measure: amounts are converted, and what cannot be, or means two units, is refused."""
+"""Units of measure as people say them: amounts are converted, and what cannot be, or means two units, is refused."""
 
 from __future__ import annotations
 
@@ -45,3 +45,34 @@ def test_amounts_that_cannot_be_are_refused() -> None:
     for amount, source, target in ((1, "kg", "m"), (float("nan"), "m", "km"), (1e308, "light years", "nanometers")):
         with pytest.raises(VoxbridgeError):
             units.converted(amount, source, target)
+
+
+@pytest.mark.parametrize(
+    ("amount", "source", "target", "value"),
+    [
+        (1, "MB", "Mb", 8),
+        (1, "Mb", "kB", 125),
+        (1, "kilo", "g", 1000),
+        (36, "kilometres an hour", "m/s", 10),
+        (1, "nautical mile", "m", 1852),
+        (180, "degrees", "radians", 3.14159265),
+        (1, "turn", "degrees", 360),
+        (100, "degrees", "fahrenheit", 212),
+        (1, "AU", "km", 149_597_870.7),
+    ],
+)
+def test_units_are_read_as_they_are_said_and_never_taken_for_another(amount: float, source: str, target: str, value: float) -> None:
+    assert units.converted(amount, source, target)["value"] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("amount", "source", "target", "said"),
+    [
+        (1, "light year", "km", "1 light year is about 9.461 trillion kilometers."),
+        (5e9, "m", "km", "5 billion meters is 5,000,000 kilometers."),
+        (1, "mW", "MW", "1 milliwatt is about 1 times 10 to the power of minus 9 megawatts."),
+        (3, "feet", "m", "3 feet is 0.9144 meters."),
+    ],
+)
+def test_amounts_are_said_in_words_that_a_voice_can_read(amount: float, source: str, target: str, said: str) -> None:
+    assert units.converted(amount, source, target)["spoken"] == said

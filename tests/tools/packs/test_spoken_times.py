@@ -1,4 +1,4 @@
-"""Times of day, zones and units as people say them."""
+"""Times of day and zones as people say them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from num2words import num2words
 
-from voxbridge.services.tools.packs.utilities import times, units
+from voxbridge.services.tools.packs.utilities import times
 from voxbridge.shared.errors import VoxbridgeError
 
 
@@ -56,34 +56,3 @@ def test_a_zone_is_read_by_its_abbreviation_its_country_or_its_city(name: str, h
     summer = datetime(2025, 7, 15, 12, tzinfo=UTC)
     offset = summer.astimezone(times.zone_of(name, "from_zone")).utcoffset()
     assert offset == timedelta(hours=hours)
-
-
-@pytest.mark.parametrize(
-    ("amount", "source", "target", "value"),
-    [
-        (1, "MB", "Mb", 8),
-        (1, "Mb", "kB", 125),
-        (1, "kilo", "g", 1000),
-        (36, "kilometres an hour", "m/s", 10),
-        (1, "nautical mile", "m", 1852),
-        (180, "degrees", "radians", 3.14159265),
-        (1, "turn", "degrees", 360),
-        (100, "degrees", "fahrenheit", 212),
-        (1, "AU", "km", 149_597_870.7),
-    ],
-)
-def test_units_are_read_as_they_are_said_and_never_taken_for_another(amount: float, source: str, target: str, value: float) -> None:
-    assert units.converted(amount, source, target)["value"] == pytest.approx(value)
-
-
-@pytest.mark.parametrize(
-    ("amount", "source", "target", "said"),
-    [
-        (1, "light year", "km", "1 light year is about 9.461 trillion kilometers."),
-        (5e9, "m", "km", "5 billion meters is 5,000,000 kilometers."),
-        (1, "mW", "MW", "1 milliwatt is about 1 times 10 to the power of minus 9 megawatts."),
-        (3, "feet", "m", "3 feet is 0.9144 meters."),
-    ],
-)
-def test_amounts_are_said_in_words_that_a_voice_can_read(amount: float, source: str, target: str, said: str) -> None:
-    assert units.converted(amount, source, target)["spoken"] == said
