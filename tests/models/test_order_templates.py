@@ -10,7 +10,7 @@ import pytest
 
 from tests.draws import dice
 from tests.models.test_orders import TERMINALS, calls
-from voxbridge.services.models.choice.orders import PARTS_LIMIT
+from voxbridge.services.models.choice.orders import PARTS_LIMIT, SAID_LIMIT
 from voxbridge.services.models.core.chatml import Tool
 
 SENTENCES: Final = 2_000
@@ -76,5 +76,5 @@ def test_sentences_one_after_the_other_are_calls_in_order(joint: str) -> None:
         parts = [sentence(tool, template, chance) for tool, template in drawn]
         expected = [(tool.name, arguments) for (tool, _), (_, arguments) in zip(drawn, parts, strict=True)]
         said = joint.join(said for said, _ in parts)
-        if len(said) <= 400:
+        if len(said) <= SAID_LIMIT:
             assert calls(said) == expected, said

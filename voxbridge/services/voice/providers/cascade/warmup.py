@@ -61,8 +61,8 @@ class Warmup:
             await self._read(instructions, functions, shared=shared, lock=self._reading_of_session)
 
     async def read_ahead(self, instructions: str, functions: Sequence[Function], *, shared: bool = True) -> None:
-        """Warm the prompt of an agent who may be handed a session, after any prompt being read: no user waits for this one yet. If a busy
-        machine does not finish it in one request, the next request finds part of it read."""
+        """Warm the prompt of an agent who may be handed a session, after a session's prompt that is being read: no user waits for this one
+        yet. If a busy machine does not finish it in one request, the next request finds part of it read."""
         for _ in range(READ_AHEAD_TRIES):
             if await self._read(instructions, functions, shared=shared, lock=self._reading_of_session):
                 return
