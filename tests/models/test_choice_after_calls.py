@@ -62,6 +62,11 @@ def test_a_follow_up_means_what_was_done_before(before: str, said: str) -> None:
     assert decision.among[0] == before
 
 
+@pytest.mark.parametrize("said", ["Try again.", "do that again", "Once more!"])
+def test_a_follow_up_on_nothing_wants_words(said: str) -> None:
+    assert router().decide(said).mode == "words"
+
+
 def test_with_many_functions_a_call_before_costs_few_requests() -> None:
     among = made([Tool(one.name, one.description, one.parameters, one.utterances) for one in sets.functions()])
     asked = sets.requests("development")

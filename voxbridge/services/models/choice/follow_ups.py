@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-LINES: Final = tuple(
+BARE: Final = (
+    "do it again",
+    "do that again",
+    "once more",
+    "one more time",
+    "again please",
+    "same again",
+    "try again",
+    "please try again",
+    "try once more",
+)
+"""Lines that name nothing: after no call at all they are no request."""
+
+LINES: Final = BARE + tuple(
     line.strip()
     for line in """
 and in Madrid
@@ -25,10 +38,8 @@ how about nine
 how about the first one
 the same for Ireland
 same for the next file
-same again
 the same with the blue one
 do the same for the other folder
-do that again
 do it again with twenty
 do the other one too
 now the next one
@@ -47,10 +58,8 @@ another one for five minutes
 another called river
 one more
 one more for an hour
-one more time
 one more named cloud
 once more with eighty
-again please
 again but with sixty
 try it with the other one
 try that on the second

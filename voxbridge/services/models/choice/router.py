@@ -206,6 +206,8 @@ class Router:
             again = _chance(self._lead(scores, nearest, called), self._follows)
             likelihood = 1 - (1 - likelihood) * (1 - again)
             ranks[called] += _AGAIN * again
+        elif " ".join(features.words(said)) in follow_ups.BARE:
+            likelihood = 0.0
         best = np.argsort(-ranks)[:SHORTLIST]
         mode: Literal["call", "words", "unsure"] = (
             "call" if likelihood >= SURE_OF_CALL else "words" if likelihood < SURE_OF_WORDS else "unsure"
