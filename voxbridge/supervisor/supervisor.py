@@ -26,7 +26,9 @@ STOP_S: Final = 4.0
 STOP_SERVERS_S: Final = 0.7
 START_S: Final = 15.0
 PROBE_OFTEN_S: Final = 0.1
-PROBE_SELDOM_S: Final = 1.0
+PROBE_SELDOM_S: Final = 4.0
+"""Seconds between two probes of a program that runs; its death is seen at once, without one."""
+
 PROBE_TIMEOUT_S: Final = 2.0
 
 

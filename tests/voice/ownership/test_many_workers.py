@@ -221,11 +221,11 @@ def test_the_load_is_of_the_last_ten_seconds() -> None:
         measured.add(1.0, number * load.EVERY_S, number * load.EVERY_S)
     assert measured.figures() == {"loop_lag_p95_ms": 1_000.0, "cpu_share": 1.0}
     for number in range(load.SAMPLES):
-        late = 0.5 if number >= load.SAMPLES - 5 else 0.002
+        late = 0.5 if number >= load.PERCENTILE * load.SAMPLES else 0.002
         measured.add(late, 100 + number * load.EVERY_S, 100 + number * load.EVERY_S / 4)
     assert measured.figures() == {"loop_lag_p95_ms": 2.0, "cpu_share": 0.25}
     measured.add(0.5, 200, 125)
-    assert measured.figures()["loop_lag_p95_ms"] == 500.0, "six of a hundred"
+    assert measured.figures()["loop_lag_p95_ms"] == 500.0, "one more than a twentieth"
 
 
 async def test_the_statistics_of_a_worker_have_its_sessions_its_room_and_its_load(

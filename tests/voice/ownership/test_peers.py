@@ -15,7 +15,7 @@ from nats.aio.client import Client
 from tests.eventually import BOUND_S
 from tests.voice.conftest import Page, Workers, becomes
 from tests.voice.ownership.fleet import name, owner, serves
-from voxbridge.services.voice.ownership import peers
+from voxbridge.services.voice.ownership import orphans, peers
 from voxbridge.services.voice.ownership.peers import ALIVE, Peers
 from voxbridge.services.voice.service import VoiceService
 from voxbridge.shared.bus import subjects
@@ -84,6 +84,26 @@ async def test_word_of_a_death_has_the_others_ask_at_once(
             await page.ends()
 
 
+async def test_word_of_a_death_has_a_worker_at_rest_look_for_the_first_session_of_all(
+    workers: Workers, page: Page, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orphans, "REST_LOOK_S", 600.0)
+    async with workers.running() as second:
+        await serves(second)
+        async with workers.process() as process:
+            with monkeypatch.context() as full:
+                full.setattr(second, "room", lambda: 0)
+                await page.open("echo")
+                await page.until(ev.SessionStarted)
+            assert not second._orphans.owners(), "it has not looked since"
+            process.kill()
+            await process.wait()
+            await connection.publish(subjects.GONE, b"")
+            await page.until(ev.SessionRestored)
+            assert owner(page, second)
+            await page.ends()
+
+
 async def test_the_calls_of_a_dead_worker_are_taken_from_nobody_else(store: Store) -> None:
     one, other = "ab" * 16, "cd" * 16
     for sid in (one, other):
@@ -147,7 +167,7 @@ class Deaths:
     def __init__(self, nc: Client, *owners: str) -> None:
         self.told: list[str] = []
         self.came = asyncio.Event()
-        self.peers = Peers(nc, "voice-me", lambda: owners, self._dead)
+        self.peers = Peers(nc, "voice-me", lambda: owners, self._dead, _nothing)
 
     async def _dead(self, worker: str) -> None:
         self.told.append(worker)
@@ -187,7 +207,7 @@ async def test_after_a_cut_of_its_own_nothing_is_concluded_until_the_others_had_
 
 def test_of_many_workers_each_asks_the_four_that_follow_it(connection_less: Client) -> None:
     names = [f"voice-{number}" for number in range(9)]
-    asked = {one: Peers(connection_less, one, lambda: names, _nobody).watched() for one in names}
+    asked = {one: Peers(connection_less, one, lambda: names, _nobody, _nothing).watched() for one in names}
     assert asked["voice-2"] == ["voice-3", "voice-4", "voice-5", "voice-6"]
     assert asked["voice-8"] == ["voice-0", "voice-1", "voice-2", "voice-3"]
     assert {other for watched in asked.values() for other in watched} == set(names), "each is asked by somebody"
@@ -196,6 +216,10 @@ def test_of_many_workers_each_asks_the_four_that_follow_it(connection_less: Clie
 @pytest.fixture
 def connection_less() -> Client:
     return Client()
+
+
+def _nothing() -> None:
+    """Ignore word of a death."""
 
 
 async def _nobody(_: str) -> None:

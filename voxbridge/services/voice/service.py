@@ -82,7 +82,7 @@ class VoiceService(Service):
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._warmup = Warmup(place.models, store, place.config.llm_model, prompt.instructions(""), idle=self._idle)
         self._orphans = Orphans(place, store, self)
-        self._peers = Peers(place.log.nc, place.worker, self._orphans.owners, self._orphans.left_by)
+        self._peers = Peers(place.log.nc, place.worker, self._orphans.owners, self._orphans.left_by, self._orphans.look_soon)
         self.migrations = Migrations(place.log.nc, store, place.worker, self)
         self._load = Load()
         self._recorders = Recorders(place.log, data_keys)

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from typing import Final
 
-EVERY_S: Final = 0.1
+EVERY_S: Final = 0.25
 WINDOW_S: Final = 10.0
 SAMPLES: Final = round(WINDOW_S / EVERY_S)
 PERCENTILE: Final = 0.95

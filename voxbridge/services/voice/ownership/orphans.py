@@ -26,6 +26,9 @@ from voxbridge.shared.step.runner import StepRunner
 from voxbridge.shared.store.store import LEASE_MS, ORPHAN_AGE_S, SWEEP, Store
 
 LOOK_S: Final = 0.2
+REST_LOOK_S: Final = 1.0
+"""Seconds between two looks while nobody has a session."""
+
 GRACE_S: Final = 2.0
 """Seconds that owners get after an outage of Valkey, or when Valkey has forgotten that a session was ever held: a living owner takes
 its lease again within a second."""
@@ -84,6 +87,7 @@ class Orphans:
         self._live = 0
         self._looked = False
         self._stopped = asyncio.Event()
+        self._nudged = asyncio.Event()
         self._trouble = -GRACE_S
         self._failures: dict[str, int] = {}
         self._endings: dict[str, _Ending] = {}
@@ -97,14 +101,20 @@ class Orphans:
         while not self._stopped.is_set():
             await self._look()
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self._stopped.wait()
+                async with asyncio.timeout(LOOK_S if self._live or self._host.held() else REST_LOOK_S):
+                    await self._nudged.wait()
+            self._nudged.clear()
         while self._taking:
             await asyncio.wait(self._taking.values())
 
     def stop(self) -> None:
         """Begin no more takeovers."""
         self._stopped.set()
+        self._nudged.set()
+
+    def look_soon(self) -> None:
+        """Look at the sessions now: a worker is said to be dead, and may have held its first one for less than `REST_LOOK_S`."""
+        self._nudged.set()
 
     def taking(self) -> Collection[str]:
         """Return the sessions that are being taken over."""

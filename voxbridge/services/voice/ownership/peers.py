@@ -32,6 +32,9 @@ ALIVE: Final = "vx.svc.voice.alive"
 """Prefix of the subjects: each worker listens on `vx.svc.voice.alive.<worker>`, and answers nothing."""
 
 ASK_S: Final = 0.1
+REST_S: Final = 0.5
+"""Seconds between two looks for somebody to ask while nobody else holds a session."""
+
 CONFIRM_S: Final = 0.2
 """Seconds without a listener, in at least three questions in a row, after which a worker counts as dead: a connection that was cut is made
 again sooner."""
@@ -68,12 +71,21 @@ class _Silence:
 class Peers:
     """Watch over the workers that own sessions: asks whether they are there."""
 
-    def __init__(self, nc: Client, worker: str, owners: Callable[[], Collection[str]], dead: Callable[[str], Awaitable[None]]) -> None:
-        """Create the watch. `owners` returns the workers that hold sessions and listen like this one; `dead` is called for each death."""
+    def __init__(
+        self,
+        nc: Client,
+        worker: str,
+        owners: Callable[[], Collection[str]],
+        dead: Callable[[str], Awaitable[None]],
+        look_soon: Callable[[], None],
+    ) -> None:
+        """Create the watch. `owners` returns the workers that hold sessions and listen like this one; `dead` is called for each death, and
+        `look_soon` on word of one, which may be of an owner that is not known yet."""
         self._nc = nc
         self._worker = worker
         self._owners = owners
         self._dead = dead
+        self._look_soon = look_soon
         self._inbox = ""
         self._asked = 0
         self._silent: dict[str, _Silence] = {}
@@ -99,10 +111,10 @@ class Peers:
         """Ask until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            await self._ask()
+            watched = await self._ask()
             hurried = loop.time() < self._hurry_until
             with suppress(TimeoutError):
-                async with asyncio.timeout(HURRY_ASK_S if hurried else ASK_S):
+                async with asyncio.timeout(HURRY_ASK_S if hurried else ASK_S if watched else REST_S):
                     await self._word.wait()
             self._word.clear()
 
@@ -126,9 +138,10 @@ class Peers:
         after = [one for one in others if one > self._worker]
         return [*after, *(one for one in others if one < self._worker)][:WATCHED]
 
-    async def _ask(self) -> None:
+    async def _ask(self) -> bool:
+        """Ask those who are watched; return whether there is anybody."""
         if not self._nc.is_connected or asyncio.get_running_loop().time() < self._quiet_until:
-            return
+            return True
         self._asked += 1
         watched = self.watched()
         for gone in self._silent.keys() - set(watched):
@@ -138,6 +151,7 @@ class Peers:
                 await self._nc.publish(f"{ALIVE}.{peer}", b"", reply=f"{self._inbox}.{self._asked}.{peer}")
             except NatsError as error:
                 _log.debug("%s was not asked: %s", peer, error)
+        return bool(watched)
 
     async def _answered(self, message: Msg) -> None:
         if (message.headers or {}).get(Header.STATUS) != _UNANSWERED:
@@ -177,6 +191,7 @@ class Peers:
     async def _heard_of_a_death(self, _message: Msg) -> None:
         """Ask faster for a while: a death was reported. The report itself is not trusted, the questions verify it."""
         self._hurry_until = asyncio.get_running_loop().time() + HURRY_S
+        self._look_soon()
         self._word.set()
 
 

@@ -19,8 +19,9 @@ from voxbridge.shared.store.store import Store
 LOOK_S: Final = 2.0
 """Seconds between two checks whether the catalogue changed or the model came back."""
 
-LOOKS_UNTIL_REFRESHED: Final = 15
-"""Number of checks after which the prompt is read again, in case the model was restarted or forgot it; costs nothing if it did not."""
+LOOKS_UNTIL_REFRESHED: Final = 60
+"""Number of checks after which the prompt is read again, in case the model was restarted or forgot it. One that did not
+takes 0.2 s of a processor for it."""
 
 READ_AHEAD_TRIES: Final = 3
 
