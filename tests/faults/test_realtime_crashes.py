@@ -239,7 +239,7 @@ async def test_the_call_goes_on(stand: Stand, state: str) -> None:
     assert all(one["recovered"] for one in caller.resumes)
     assert len(caller.resumes) == (stand.victim == "gateway")
     assert stand.pause_s <= PAUSE_S, "another worker is there"
-    assert not [one.event for one in log if isinstance(one.event, ev.ProviderFailed)], "an apology is no answer"
+    assert not [one.event for one in log if isinstance(one.event, ev.ProviderFailed)], "an apology is not an answer"
     _nothing_happened_twice(log)
     assert causes_come_first(log)
     assert list(replayed.of_session(log, ("voice", "tools"))) == []
