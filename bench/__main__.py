@@ -17,6 +17,7 @@ from rich.console import Console
 from bench import machine, pages, report
 from bench.areas.agents import agents
 from bench.areas.appends import appends
+from bench.areas.at_rest import at_rest
 from bench.areas.audio import Found, audio, memory, sessions
 from bench.areas.awareness import awareness
 from bench.areas.barge_in import barge_in
@@ -80,6 +81,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "resumes": resumes,
     "takeovers": takeovers,
     "gateway_back": gateway_back,
+    "at_rest": at_rest,
     "past": past,
     "long_call": long_call,
     "barge_in": barge_in,

@@ -1,0 +1,84 @@
+"""Processor time of an installation that nobody uses: `voxbridge up` with everything that belongs to it and the local models loaded.
+
+The reading begins when the local model has read what it reads ahead, so that the processes together take less than `SETTLED` of a core.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import Final
+
+import psutil
+
+from bench.areas.audio import Found, Say
+from bench.installed import installed
+from bench.report import Figure
+from bench.stack import StackError
+
+SETTLED: Final = 0.15
+"""Share of a core, over `LOOK_S`, below which nothing is read ahead any more."""
+
+LOOK_S: Final = 10.0
+SETTLED_WITHIN_S: Final = 300.0
+READING_S: Final = 120.0
+"""Seconds of the reading: what is done every two minutes is in it once."""
+
+TARGET: Final = 2.0
+
+
+async def at_rest(quick: bool, say: Say) -> Found:
+    """Measure the processor time of all processes at rest, in percent of a core. Raises `StackError` if they find no rest."""
+    seconds = READING_S / 4 if quick else READING_S
+    async with installed({}) as product:
+        say("at_rest: waiting until the local model has read its prompts")
+        end = time.monotonic() + SETTLED_WITHIN_S
+        while sum((await _shares(product.up, LOOK_S)).values()) > 100 * SETTLED:
+            if time.monotonic() > end:
+                raise StackError(f"The installation took more than {SETTLED:.0%} of a core for {SETTLED_WITHIN_S:g} s.")
+        say(f"at_rest: reading for {seconds:g} s")
+        shares = await _shares(product.up, seconds)
+    most = ", ".join(f"{name} {share:.1f}" for name, share in shares.most_common(5))
+    row = Figure(
+        area="at_rest",
+        what="processor time at rest, the whole installation with the local models",
+        key="at_rest",
+        unit="% of a core",
+        value=round(sum(shares.values()), 1),
+        target=TARGET,
+        note=f"over {seconds:g} s; most: {most}",
+    )
+    return [row], {"shares": dict(shares)}, []
+
+
+async def _shares(up: psutil.Process, seconds: float) -> Counter[str]:
+    """Return the percentages of a core that the processes took within so many seconds, by name; those of one name together."""
+    before, begun = _used(up), time.monotonic()
+    await asyncio.sleep(seconds)
+    after, took = _used(up), time.monotonic() - begun
+    shares: Counter[str] = Counter()
+    for (pid, name), used in after.items():
+        if (pid, name) in before:
+            shares[name] += 100 * (used - before[pid, name]) / took  # type: ignore[assignment]  # a Counter adds floats as well
+    return shares
+
+
+def _used(up: psutil.Process) -> dict[tuple[int, str], float]:
+    """Return the seconds of processor time of each process, by its id and its name."""
+    found: dict[tuple[int, str], float] = {}
+    for process in (up, *up.children(recursive=True)):
+        try:
+            times = process.cpu_times()
+            found[process.pid, _name(process)] = times.user + times.system
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def _name(process: psutil.Process) -> str:
+    words = process.cmdline()
+    modules = [word.removeprefix("voxbridge.services.") for word in words if word.startswith("voxbridge.services.")]
+    if modules:
+        return modules[0]
+    return "supervisor" if any(word.endswith("voxbridge") for word in words[:2]) else process.name()
