@@ -5,13 +5,14 @@ Owns the command line interface. Groups with heavy imports are loaded when they 
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Final
 
 import click
 
-from voxbridge.shared.config import Config, as_markdown
+from voxbridge.shared.config import Config, as_markdown, unknown
 from voxbridge.shared.errors import Code, VoxbridgeError
 
 _LATER: Final = {
@@ -120,6 +121,8 @@ def up() -> None:
         _Missing("up", error).invoke(click.get_current_context())
         raise
 
+    for name, do in unknown(os.environ).items():
+        click.echo(f"{name} is not a setting. {do}", err=True)
     sys.exit(run(Config.from_env(), Board()))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxbridge.shared.config import Config, as_markdown
+from voxbridge.shared.config import Config, as_markdown, unknown
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.setting import env_name
 
@@ -27,6 +27,17 @@ def test_an_empty_greeting_means_no_greeting() -> None:
     silent = Config.from_env({"VOXBRIDGE_GREETING": ""})
     assert silent.greeting == ""
     assert Config.from_env(silent.as_env()) == silent
+
+
+def test_a_variable_that_is_not_a_setting_is_named_with_the_one_that_was_meant() -> None:
+    env = {"VOXBRIDGE_PROT": "9000", "VOXBRIDGE_LLM_URI": "x", "VOXBRIDGE_SPEED_OF_LIGHT": "1", "PATH": "x", "VOXBRIDGE_PORT": "1"}
+    assert unknown(env) == {
+        "VOXBRIDGE_LLM_URI": "Did you mean VOXBRIDGE_LLM_URL?",
+        "VOXBRIDGE_PROT": "Did you mean VOXBRIDGE_PORT?",
+        "VOXBRIDGE_SPEED_OF_LIGHT": "`voxbridge config` lists all settings.",
+    }
+    elsewhere = ("KEY_GROQ", "TAG", "TOKEN", "TERMINAL_SECRET", "TEST_SEED")
+    assert unknown({f"VOXBRIDGE_{name}": "x" for name in elsewhere} | {env_name(f): "" for f in fields(Config)}) == {}
 
 
 def test_folders_begin_at_the_home_that_they_name() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -21,7 +22,7 @@ from voxbridge.doctor.place import Place
 from voxbridge.installation import runtime
 from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.bus.connection import close_nats, connect_nats
-from voxbridge.shared.config import Config
+from voxbridge.shared.config import Config, unknown
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.secrets.mounted import read_secret
 from voxbridge.shared.wait_for_server import host_and_port
@@ -49,7 +50,7 @@ async def examine(config: Config) -> list[Finding]:
     functions = [_bounded("functions", asyncio.to_thread(tools.look, config))] if place.here else []
     if not running and not config.nats_url:
         found = [finding for part in await asyncio.gather(_bounded("machine", seen), *functions) for finding in part]
-        return [*found, fail("product", "voxbridge", f"Nothing runs on {config.data_dir.absolute()}.", _START)]
+        return [*_settings(), *found, fail("product", "voxbridge", f"Nothing runs on {config.data_dir.absolute()}.", _START)]
     looked = await asyncio.gather(
         _bounded("machine", seen),
         *functions,
@@ -57,7 +58,11 @@ async def examine(config: Config) -> list[Finding]:
         _bounded("valkey", _over_redis(config, place)),
         _bounded("services", parts.over_http(config, place)),
     )
-    return [finding for found in looked for finding in found]
+    return [*_settings(), *(finding for found in looked for finding in found)]
+
+
+def _settings() -> list[Finding]:
+    return [warn("settings", name, "is set, and is not a setting.", do) for name, do in unknown(os.environ).items()]
 
 
 async def _bounded(area: str, look: Awaitable[list[Finding]]) -> list[Finding]:

@@ -7,14 +7,24 @@ is refused at start with its name and what was expected.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, get_type_hints
 
-from voxbridge.shared.setting import ENDPOINTS, HOSTS, NETWORKS, PRICES, TIME_ZONE, URL, env_name, read, setting
+from voxbridge.shared.setting import ENDPOINTS, HOSTS, NETWORKS, PREFIX, PRICES, TIME_ZONE, URL, env_name, read, setting
 
 _LAST_PORT: Final = 65_535
+_NO_SETTINGS: Final = re.compile(
+    PREFIX + r"(KEY_\w+|TEST_\w+|BENCH_\w+|BIND|CHROMIUM|MODELS_MEMORY|NATS_IMAGE|SEED|TAG|TERMINAL_SECRET|TOKEN|URL|VALKEY_IMAGE)"
+)
+"""Variables that begin like settings and are read elsewhere: by named endpoints, commands, terminals, compose and tests."""
+
+
+_ALIKE: Final = 0.85
+"""Likeness of two names from which one may be a slip of the other."""
 
 
 class Recording(NamedTuple):
@@ -340,6 +350,17 @@ class Config:
     def models_base_url(self) -> str:
         """Base URL of the models service, without a trailing slash and with `/v1`."""
         return self.models_url.rstrip("/") or f"http://127.0.0.1:{self.models_port}/v1"
+
+
+def unknown(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that look like settings and are not, each with what to do about it."""
+    known = [env_name(f) for f in fields(Config)]
+    found = {}
+    for name in sorted(env):
+        if name.startswith(PREFIX) and name not in known and not _NO_SETTINGS.fullmatch(name):
+            meant = get_close_matches(name, known, 1, _ALIKE)
+            found[name] = f"Did you mean {meant[0]}?" if meant else "`voxbridge config` lists all settings."
+    return found
 
 
 def as_markdown() -> str:
