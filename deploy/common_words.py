@@ -1,4 +1,4 @@
-"""Makes `voxbridge/services/knowledge/common_words.txt`, by which the rules know that "Prices" at the beginning of a sentence is no name.
+"""Makes `voxbridge/services/knowledge/common_words.txt`, by which the rules know that "Prices" that begins a sentence is not a name.
 
     python -m pip install gguf
     python -m deploy.common_words ~/.cache/voxbridge/models/qwen2.5-coder-1.5b/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf

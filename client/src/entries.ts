@@ -100,7 +100,7 @@ export interface Task {
   done: number | null;
   /** How far it is, in its own words. */
   message: string;
-  /** Null for a task that is no run. */
+  /** Null for a task that is not a run. */
   run: MacroRun | null;
   /** This page asked for its end. */
   cancelling: boolean;

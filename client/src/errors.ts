@@ -40,7 +40,7 @@ const CLIENT_ERRORS: Record<ClientCode, [message: string, action: string, retrya
   UNSUPPORTED_BROWSER: ["This browser lacks AudioWorklet or Worker.", "Use a current Chrome, Firefox or Safari.", false],
   AUDIO_BLOCKED: ["The browser paused the sound.", "Tap “Resume sound”.", true],
   CONNECTION_FAILED: ["The gateway could not be reached.", "Check that Voxbridge is running, then start again.", true],
-  CONNECTION_LOST: ["The connection was lost, and the call could not be taken up again.", "Start again; what was said is kept under Sessions.", true],
+  CONNECTION_LOST: ["The connection was lost, and the call could not be resumed.", "Start again; what was said is kept under Sessions.", true],
   CANCELLED: ["The call was ended before it began.", "Start again whenever you like.", true],
   INVALID_MESSAGE: ["The gateway sent a message that this page does not understand.", "Reload the page to get the matching version.", false],
 };
@@ -100,11 +100,11 @@ export type Next = "stop" | "again" | "later" | "taken" | "over";
 const CLOSE_CODES: Record<number, [next: Next, reason: string]> = {
   1000: ["stop", "The call ended."],
   1001: ["again", "The gateway is stopping."],
-  1009: ["stop", "A message was larger than the gateway takes."],
+  1009: ["stop", "A message was larger than the gateway accepts."],
   1011: ["again", "The gateway had a fault."],
   1012: ["again", "The gateway is restarting."],
   1013: ["later", "The gateway cannot go on with the call at the moment."],
-  [OVER]: ["over", "The call is over: it was not taken up again in time."],
+  [OVER]: ["over", "The call has ended: it was not resumed in time."],
   4008: ["again", "This page read too slowly and was disconnected."],
   4009: ["stop", "This page sent too many wrong messages."],
   [TAKEN_OVER]: ["taken", "The call goes on in another window."],

@@ -4,7 +4,7 @@
  */
 import type { ClientMessage, DeclaredTool, Json, ServerMessage } from "./socket/protocol";
 
-/** Answers a call. What is no object becomes `{ result }`; what is thrown, or a promise that is refused, the model is told as a failure. */
+/** Answers a call. What is not an object becomes `{ result }`; what is thrown, or a promise that is refused, the model is told as a failure. */
 export type Run = (args: Json) => unknown;
 /** What a handler has beside its arguments: secrets as stand-ins, and requests that the server makes. */
 export interface HandlerContext {

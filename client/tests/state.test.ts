@@ -156,7 +156,7 @@ test("the stamps of the last spoken turn stay when a turn has none", () => {
   assert.deepEqual([snapshot.turn, snapshot.latency], [2, { end_of_turn: 200 }]);
 });
 
-test("what is no message is a fault that names the field; what is unknown is passed over", () => {
+test("what is not a message is a fault that names the field; what is unknown is passed over", () => {
   assert.deepEqual(decode("{"), { fault: "The message is not JSON." });
   assert.deepEqual(decode("[]"), { fault: "The message is not an object." });
   assert.deepEqual(decode('{"type":"transcript","role":"user"}'), { fault: "transcript.text is missing or not of type string." });

@@ -20,18 +20,18 @@ export function Unlock({ administrator = false, cannot = "" }: UnlockProps): Rea
   const name = administrator ? "Administrator's token" : "Token";
   return (
     <section className="panel key" aria-label={administrator ? "Administrator" : "Token"}>
-      {administrator ? <h2>{cannot === "" ? "Only for administrators" : `This token can't ${cannot}`}</h2> : <h1>This Voxbridge asks for a token</h1>}
-      {cannot !== "" && <p>It is for calls, and for reading those of its account. Go on with the administrators' token here, or ask whoever runs this Voxbridge.</p>}
+      {administrator ? <h2>{cannot === "" ? "Only for administrators" : `This token can't ${cannot}`}</h2> : <h1>Enter a token to continue</h1>}
+      {cannot !== "" && <p>It can make calls and read the calls of its account. Enter the administrator token, or ask your administrator.</p>}
       {administrator ? (
-        <p>Others than this machine may reach this gateway, so it asks for the token that is in the file of <code>VOXBRIDGE_ADMIN_TOKEN_FILE</code>. This page keeps it until it is closed.</p>
+        <p>Other machines can reach this gateway, so it needs the administrator token. You will find it in the file that <code>VOXBRIDGE_ADMIN_TOKEN_FILE</code> names. This page keeps it until it is closed.</p>
       ) : (
-        <p>Others than its own machine may reach it. Whoever runs it makes a token, or a link with one, by <code>voxbridge token --link</code>. This page keeps it until it is closed.</p>
+        <p>Other machines can reach this gateway, so it needs a token. Its administrator makes one, or a link that contains one, with <code>voxbridge token --link</code>. This page keeps it until it is closed.</p>
       )}
       <form className="key-form" onSubmit={submit}>
         <input type="password" value={given} onChange={(event) => setGiven(event.target.value)} placeholder="Token" aria-label={name} autoComplete="off" spellCheck={false} />
         <button type="submit" className="button" disabled={given.trim() === ""}>Go on</button>
       </form>
-      {tried && cannot === "" && <p role="status" className="outcome" data-failed="true">{administrator ? "That is not the token." : "The token that this page has does not count, or not any more."}</p>}
+      {tried && cannot === "" && <p role="status" className="outcome" data-failed="true">{administrator ? "This is not the administrator token." : "This token is not valid, or has expired."}</p>}
     </section>
   );
 }

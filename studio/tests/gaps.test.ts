@@ -102,7 +102,7 @@ test("a model whose connection was lost leaves a gap until it is there again, ho
 
 test("a model that was given up and one that is still away have gaps too", () => {
   const [given] = found(...BEGIN, event(5000, "voice", "provider.lost", LOST), event(9000, "voice", "provider.failed", { part: "llm", error: LOST.error }));
-  assert.deepEqual([given?.from, given?.to, given?.why[1]], [5000, 9000, "It could not be had again, and the agent said so."]);
+  assert.deepEqual([given?.from, given?.to, given?.why[1]], [5000, 9000, "It could not be recovered, and the agent said so."]);
   const [away] = found(...BEGIN, event(5000, "voice", "provider.lost", LOST), event(6000, "gateway", "playback.reported"));
-  assert.deepEqual([away?.from, away?.to, away?.why], [5000, 6000, ["It is opened again."]]);
+  assert.deepEqual([away?.from, away?.to, away?.why], [5000, 6000, ["It is being reopened."]]);
 });

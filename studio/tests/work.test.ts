@@ -41,7 +41,7 @@ test("a request that is over says what counted, and whether a click came too lat
     [{ answer: yes, outcome: "denied", by: "click" }, "It was answered with no elsewhere, before your click.", true],
     [{ outcome: "approved", by: "click" }, "It was answered with yes.", false],
     [{ answer: yes, outcome: "lapsed" }, "Nobody answered in time, before your click, so it was not done.", true],
-    [{ outcome: "withdrawn" }, "It is not asked any more, and was not done.", false],
+    [{ outcome: "withdrawn" }, "The question is closed, and nothing was done.", false],
   ];
   for (const [more, words, late] of told) assert.deepEqual([became(approval(more)), isLate(approval(more))], [words, late]);
 });

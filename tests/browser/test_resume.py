@@ -107,7 +107,7 @@ def test_a_reply_that_is_cut_off_goes_on_and_no_sound_of_the_old_one_is_left(pro
     product.logged(sid, "generation.cancelled", by="disconnect")
     (before,) = product.logged(sid, "agent.said", generation=old)
     assert before["data"]["interrupted"]
-    expect(studio.captions().get_by_text("The connection broke off here. The rest is said again.")).to_be_visible()
+    expect(studio.captions().get_by_text("The connection broke here. The rest is said again.")).to_be_visible()
     studio.heard(1)
     studio.page.keyboard.press("Escape")
     studio.until_quiet()

@@ -21,7 +21,7 @@ from voxbridge.shared.secrets.access_tokens import Wishes
 
 pytestmark = pytest.mark.timeout(600)
 
-ASKS = "This Voxbridge asks for a token"
+ASKS = "Enter a token to continue"
 
 
 @pytest.fixture(scope="module")

@@ -173,7 +173,7 @@ def test_spacing_is_fixed() -> None:
         ({"anyOf": []}, "1 to 256 options"),
         ({"type": "object", "properties": {"a": 1}}, "A schema is an object"),
         ({"type": "object", "properties": []}, "`properties` is an object"),
-        ({"type": "object", "properties": {"a": {}}, "required": ["b"]}, "names 'b', which is no property"),
+        ({"type": "object", "properties": {"a": {}}, "required": ["b"]}, "names 'b', which is not a property"),
     ],
 )
 def test_a_schema_without_a_meaning_is_refused_with_the_reason(schema: dict[str, Any], message: str) -> None:

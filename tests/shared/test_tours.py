@@ -58,7 +58,7 @@ def test_a_folder_that_is_not_there_has_no_tours(tmp_path: Path) -> None:
 def test_a_file_that_is_no_tour_is_named_with_what_is_wrong(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
     write(tmp_path, "shop.json", {**TOUR, **changed})
     error = refused(tmp_path)
-    assert error.message.startswith("shop.json is no tour: ")
+    assert error.message.startswith("shop.json is not a tour: ")
     with pytest.raises(VoxbridgeError, match=words):
         library.load(tmp_path)
 

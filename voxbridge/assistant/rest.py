@@ -21,13 +21,13 @@ ANSWER_LIMIT: Final = 32 * 1024 * 1024
 
 
 class Rest:
-    """The REST interface of the gateway at `url`, asked with `key`. Raises `INVALID_ARGUMENT` for what is no address."""
+    """The REST interface of the gateway at `url`, asked with `key`. Raises `INVALID_ARGUMENT` for what is not an address."""
 
     def __init__(self, url: str, key: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise VoxbridgeError(
-                Code.INVALID_ARGUMENT, f"{url!r} is no address of a gateway, as http://127.0.0.1:8420 is one.", field="url"
+                Code.INVALID_ARGUMENT, f"{url!r} is not an address of a gateway, as http://127.0.0.1:8420 is one.", field="url"
             )
         self._url, self._host, self._port, self._https = url.rstrip("/"), parts.hostname, parts.port, parts.scheme == "https"
         self._base = parts.path.rstrip("/")

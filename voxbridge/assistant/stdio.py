@@ -73,7 +73,7 @@ class Server:
         try:
             message = msgspec.json.decode(line, type=_Message)
         except (msgspec.MsgspecError, RecursionError) as error:
-            self._fail(None, _PARSE, f"This is no message of JSON-RPC: {str(error)[:200]}")
+            self._fail(None, _PARSE, f"This is not a message of JSON-RPC: {str(error)[:200]}")
             return
         if message.id is None:
             if message.method == "notifications/cancelled":

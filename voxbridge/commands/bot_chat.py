@@ -34,7 +34,7 @@ def bot_chat(message: str, name: str) -> None:
     """
     secret = os.environ.get(peers.SECRET, "")
     if not secret:
-        why = "This is no terminal of Voxbridge. Run it in one that `voxbridge terminals start` or the Bridge has started."
+        why = "This is not a terminal of Voxbridge. Run it in one that `voxbridge terminals start` or the Bridge has started."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, why, field="terminal")
     text, said_by = " ".join(message.split()), " ".join(name.split())
     for field, value, limit in (("message", text, peers.TEXT_LIMIT), ("from", said_by, peers.NAME_LIMIT)):

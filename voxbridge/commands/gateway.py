@@ -37,7 +37,7 @@ def ask_gateway(method: str, path: str, **options: Any) -> httpx.Response:
         told = answer.json()
         raise VoxbridgeError(Code(told["code"]), told["message"])
     except (ValueError, KeyError, TypeError):
-        raise Unavailable(f"What answers at {url} is no Voxbridge of this release: it says {answer.status_code}.") from None
+        raise Unavailable(f"What answers at {url} is not a Voxbridge of this release: it says {answer.status_code}.") from None
 
 
 def _url(config: Config) -> str:

@@ -135,4 +135,4 @@ def _read(provider: str) -> str:
     try:
         return sys.stdin.read(_READ).strip()
     except UnicodeDecodeError:
-        raise click.UsageError("What came on standard input is no text.") from None
+        raise click.UsageError("What came on standard input is not text.") from None

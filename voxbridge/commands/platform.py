@@ -23,7 +23,7 @@ _ACCOUNT = click.option("--account", default="local", show_default=True, metavar
 def _seconds(_: click.Context, __: click.Parameter, text: str) -> int:
     if text[:-1].isdigit() and text[-1:] in _UNITS and len(text) < 10:
         return int(text[:-1]) * _UNITS[text[-1]]
-    raise click.BadParameter(f"{text!r} is no duration: a number and s, m, h or d.")
+    raise click.BadParameter(f"{text!r} is not a duration: a number and s, m, h or d.")
 
 
 @click.group()
@@ -151,7 +151,7 @@ def approve(digest: str, account: str, file: Any) -> None:
         try:
             body["configuration"] = msgspec.json.decode(file.read())
         except msgspec.DecodeError as error:
-            raise click.UsageError(f"The file is no JSON: {error}.") from None
+            raise click.UsageError(f"The file is not JSON: {error}.") from None
     else:
         body["digest"] = digest
     click.echo(ask_gateway("POST", "/api/approvals", json=body).json()["digest"])
@@ -169,5 +169,5 @@ def withdraw(digest: str, account: str) -> None:
 def _limit(text: str) -> tuple[str, int]:
     name, _, number = text.partition("=")
     if not number.isdigit():
-        raise click.BadParameter(f"{text!r} is no limit: a name, `=` and a number.", param_hint="--limit")
+        raise click.BadParameter(f"{text!r} is not a limit: a name, `=` and a number.", param_hint="--limit")
     return name, int(number)

@@ -1,4 +1,4 @@
-"""`voxbridge token`: an access token for a user who is no administrator.
+"""`voxbridge token`: an access token for a user who is not an administrator.
 
 Owns the words of this command. Does not own the content of a token (`voxbridge.shared.secrets.access_tokens`). It sends no request: a user
 that can read the file of the administrators' token can sign.
@@ -61,7 +61,7 @@ def token(
 def _seconds(duration: str) -> int:
     found = re.fullmatch(r"(\d{1,7})([smhd])", duration)
     if found is None:
-        raise click.BadParameter(f"{duration!r} is no duration: a number and s, m, h or d.", param_hint="--for")
+        raise click.BadParameter(f"{duration!r} is not a duration: a number and s, m, h or d.", param_hint="--for")
     return int(found[1]) * _UNITS[found[2]]
 
 

@@ -98,7 +98,7 @@ def read_pdf(name: str, content: bytes) -> Text:
     except (VoxbridgeError, MemoryError):
         raise
     except Exception as error:  # whatever a broken file makes of the parser: it has no bound on what it raises
-        raise _unread(name, f"it is no PDF that can be read ({type(error).__name__})") from error
+        raise _unread(name, f"it is not a PDF that can be read ({type(error).__name__})") from error
 
 
 def _pages(name: str, reader: PdfReader) -> Text:

@@ -1,7 +1,7 @@
-"""Fetching of URLs that strangers wrote, without becoming their way into the private network.
+"""Fetching of URLs from untrusted input, without exposing the private network (SSRF).
 
-Owns the policy: which schemes, ports and addresses are asked, how far redirects are followed, how much is read and for how long. The
-address that was checked is the one that is connected to, so a name that changes between the two gains nothing. Does not own what is done
+Owns the policy: which schemes, ports and addresses are allowed, how many redirects are followed, how much is read and for how long. It
+connects to the very address that it checked, so a name that resolves differently the second time gains nothing. Does not own what is done
 with the answer. Uses no proxy, cookie or credential of the host.
 """
 
@@ -312,7 +312,7 @@ def _parsed(text: str) -> tuple[httpx.URL, str, int]:
     if url.userinfo or "@" in text.split("://", 1)[1].partition("/")[0]:
         raise VoxbridgeError(Code.PERMISSION_DENIED, "A URL with a user or a password is not asked; leave them out.", field="url")
     if port is not None and not 0 < port < 65_536:
-        raise _unreadable(text, f"{port} is no port")
+        raise _unreadable(text, f"{port} is not a port")
     return url, host, port or _DEFAULT_PORTS[url.scheme]
 
 

@@ -120,8 +120,8 @@ def missing(said: str, names: Sequence[str] = ()) -> VoxbridgeError:
 
 
 def no_file(name: str) -> VoxbridgeError:
-    """Build the error for what is no regular file."""
-    return VoxbridgeError(Code.INVALID_ARGUMENT, f"{short(name)} is no regular file. Name a file.", field="path")
+    """Build the error for what is not a regular file."""
+    return VoxbridgeError(Code.INVALID_ARGUMENT, f"{short(name)} is not a regular file. Name a file.", field="path")
 
 
 def _link(name: str) -> VoxbridgeError:

@@ -124,7 +124,7 @@ class Workspace:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"Several fit {short(said)}: {told}{more}. Say which one.", field="path")
 
     def read_bytes(self, place: Place | str, *, limit: int = READ_LIMIT) -> bytes:
-        """Return the bytes of a file. Raises `TOO_LARGE` beyond the limit, `INVALID_ARGUMENT` for what is no regular file."""
+        """Return the bytes of a file. Raises `TOO_LARGE` beyond the limit, `INVALID_ARGUMENT` for what is not a regular file."""
         place = self.find(place, kind="file") if isinstance(place, str) else place
         if not place.parts:
             raise no_file(place.name)
@@ -225,7 +225,7 @@ class Workspace:
         return True
 
     def remove_folder(self, place: Place) -> None:
-        """Delete a folder if nothing is in it; one that is missing is no error. Raises `CONFLICT` for one that holds something."""
+        """Delete a folder if nothing is in it; one that is missing is not an error. Raises `CONFLICT` for one that holds something."""
         with meaning(place.name), self._folder(place.root, place.parts[:-1]) as folder, suppress(FileNotFoundError):
             try:
                 os.rmdir(place.parts[-1], dir_fd=folder)

@@ -64,12 +64,12 @@ export function AgentsRoom(): ReactElement {
     <main className="sessions agents">
       <div className="sessions-head">
         <h1>Agents</h1>
-        <p className="quiet-text">Files in the folder of <code>VOXBRIDGE_AGENTS_DIR</code>; a change counts for the next call.</p>
+        <p className="quiet-text">Files in the folder of <code>VOXBRIDGE_AGENTS_DIR</code>; a change applies to the next call.</p>
       </div>
       {error !== null && <Notice title={error.message}><p>This page looks again every 5 seconds.</p></Notice>}
       {value === null && error === null && <p className="empty-line" role="status">Reading the files…</p>}
       {value !== null && value.problems.length > 0 && (
-        <Notice title={nobody ? "The files cannot be used." : "A file is wrong, so the agents are those of before."}>
+        <Notice title={nobody ? "The files cannot be used." : "A file has an error, so the agents are unchanged."}>
           <ul>
             {value.problems.map(({ path, line, message }) => (
               <li key={`${path}:${line}:${message}`}><code>{line === 0 ? path : `${path}:${line}`}</code> {message}</li>

@@ -19,8 +19,8 @@ interface Known {
 }
 
 const SOURCES: readonly [Source, string, string][] = [
-  ["pages", "Pages", "Which pages you opened, with their titles. The five newest are told."],
-  ["errors", "Errors", "Errors that a page did not catch, and calls of functions that failed. Three are told."],
+  ["pages", "Pages", "Which pages you opened, with their titles. The agent is told the newest five."],
+  ["errors", "Errors", "Errors that a page did not catch, and calls of functions that failed. The agent is told the newest three."],
   ["context", "Context", "What a page states about your work, such as the project that is open."],
 ];
 
@@ -99,7 +99,7 @@ export function AwarenessRoom(): ReactElement {
             </ul>
           </section>
           <section className="panel" aria-labelledby="told">
-            <h2 id="told">Told, word for word</h2>
+            <h2 id="told">What the agent is told, word for word</h2>
             {value.prompt === "" ? <p className="empty-line">Nothing is known of your screen, so nothing is told.</p> : <pre className="told" tabIndex={0} aria-labelledby="told">{value.prompt}</pre>}
             <p className="quiet-text">{value.prompt.length.toLocaleString("en")} of {LIMIT.toLocaleString("en")} characters. Ages are those of this moment. It is data: it approves nothing and starts nothing.</p>
           </section>

@@ -54,7 +54,7 @@ function KeyCard({ provider, known, onChanged }: { provider: string; known: Know
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     const given = key.trim();
-    if (given !== "" && !busy) void change(ask(KEYS, { method: "POST", body: { provider, key: given } }), "The key is stored; it counts from the next call on.");
+    if (given !== "" && !busy) void change(ask(KEYS, { method: "POST", body: { provider, key: given } }), "Key saved. It is used from the next call.");
   };
   const forget = (): void => void change(ask(`${KEYS}/${encodeURIComponent(provider)}`, { method: "DELETE" }), "The stored key is gone.");
   return (

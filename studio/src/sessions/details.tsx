@@ -65,7 +65,7 @@ function Inputs({ id, after, until }: { id: string; after: number; until: number
     <details className="inputs" onToggle={(event) => load(event.currentTarget.open)}>
       <summary>Inputs taken since the event before</summary>
       {typeof found === "string" && <p>{found}</p>}
-      {Array.isArray(found) && found.length === 0 && <p className="empty-line">None: nothing but events of the log.</p>}
+      {Array.isArray(found) && found.length === 0 && <p className="empty-line">None: it is made of events in the log.</p>}
       {Array.isArray(found) && found.map(({ writer, inputs }, i) => (
         <pre key={i} tabIndex={0} role="region" aria-label={`Inputs of ${writer}`}>{`${writer}\n${inputs.join("\n")}`}</pre>
       ))}

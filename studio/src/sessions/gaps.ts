@@ -52,7 +52,7 @@ export function gaps(events: readonly LogEvent[], { times, end }: Timeline): Gap
     const gap = take(seen, event, times[index] ?? 0, index);
     if (gap !== null) found.push(gap);
   }
-  if (seen.lost !== null && end - seen.lost.at > 50) found.push({ ...lineGap(seen.lost, end, ""), why: ["It is opened again."] });
+  if (seen.lost !== null && end - seen.lost.at > 50) found.push({ ...lineGap(seen.lost, end, ""), why: ["It is being reopened."] });
   if (seen.away !== null && end - seen.away.at > 50) found.push(gone(seen.away, end, seen.ended));
   return found.sort((a, b) => a.from - b.from);
 }
@@ -139,7 +139,7 @@ function lineGap({ at, index, event }: NonNullable<Seen["lost"]>, to: number, by
   const error = (event.data["error"] ?? {}) as Record<string, unknown>;
   const message = typeof error["message"] === "string" ? error["message"] : "It is not known why.";
   const name = providerName(text(event, "provider"));
-  const back = by === null ? "It could not be had again, and the agent said so." : `It was there again after ${duration(to - at)}. ${RESUMED[by] ?? ""}`.trim();
+  const back = by === null ? "It could not be recovered, and the agent said so." : `It was there again after ${duration(to - at)}. ${RESUMED[by] ?? ""}`.trim();
   return { kind: "model", from: at, to, index, title: `Connection to ${name} lost`, why: [sentence(message), back] };
 }
 
@@ -183,7 +183,7 @@ function modelGap(event: LogEvent, at: number, index: number): Gap {
 }
 
 function consequence(event: LogEvent, error: Record<string, unknown>): string {
-  if (event.data["handled"] === true) return text(event, "part") === "turn" ? "The end of the turn was told by the silence alone." : "It was asked again, and the call waited for it.";
+  if (event.data["handled"] === true) return text(event, "part") === "turn" ? "Only the silence showed that the turn was over." : "It was asked again, and the call waited for it.";
   return error["retryable"] === true ? "A retry may help: the agent said so and the call went on." : "The agent said so and the call went on.";
 }
 

@@ -96,7 +96,7 @@ export function SessionList(): ReactElement {
       {listed.loaded && listed.error === null && all.length === 0 && (
         <div className="empty">
           <h2>No session yet</h2>
-          <p>Every call is kept here with each of its facts, as soon as there is one.</p>
+          <p>Every call is listed here with all of its events.</p>
           <Link to="/" className="button">Start talking</Link>
         </div>
       )}

@@ -1,4 +1,4 @@
-/** Who do you want to talk to: a quiet button that says it, and the dialog in which it is chosen. Counts from the next call on. */
+/** Who do you want to talk to: a quiet button that says it, and the dialog in which it is chosen. Used from the next call. */
 import { type ReactElement, type ReactNode, useId, useRef, useState } from "react";
 import type { Mode } from "voxbridge/react";
 import { Link } from "wouter";

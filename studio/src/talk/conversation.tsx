@@ -20,7 +20,7 @@ function Line({ said }: { said: Said }): ReactElement {
         {said.unheard !== "" && !said.cut && <span className="unheard" title="Made, but not heard">{said.text === "" ? "" : " "}{said.unheard}</span>}
         {!said.final && <span className="caret" aria-hidden="true" />}
       </p>
-      {said.interrupted && <span className="line-note">{said.cut ? "The connection broke off here. The rest is said again." : said.text === "" ? "This was not heard." : "You interrupted here. The rest was not heard."}</span>}
+      {said.interrupted && <span className="line-note">{said.cut ? "The connection broke here. The rest is said again." : said.text === "" ? "This was not heard." : "You interrupted here. The rest was not heard."}</span>}
     </div>
   );
 }

@@ -22,7 +22,7 @@ export function Notices({ call, readiness }: { call: UseVoiceAgent; readiness: R
   }
   if (readiness.kind === "degraded") {
     return (
-      <Notice title="Calls go on, and something needs care.">
+      <Notice title="Calls still work, but something needs attention.">
         <ul>
           {readiness.failing.map(({ name, detail }) => (
             <li key={name}><b>{name}</b>{detail === "" ? "" : `: ${detail}`}</li>

@@ -37,7 +37,7 @@ export function Settings({ options, recording, choose }: SettingsProps): ReactEl
             </label>
           </fieldset>
         )}
-        <p className="popover-note">Counts from the next call on.</p>
+        <p className="popover-note">Used from the next call.</p>
       </div>
     </>
   );

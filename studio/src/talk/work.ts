@@ -39,7 +39,7 @@ export function became({ answer, outcome, by }: Pick<Approval, "answer" | "outco
   const late = mine !== undefined && (mine !== outcome || by === "voice");
   const after = late ? ", before your click" : "";
   if (outcome === "lapsed") return `Nobody answered in time${after}, so it was not done.`;
-  if (outcome === "withdrawn") return "It is not asked any more, and was not done.";
+  if (outcome === "withdrawn") return "The question is closed, and nothing was done.";
   const word = outcome === "approved" ? "yes" : "no";
   if (by === "voice") return `You said ${word} aloud${after}.`;
   if (mine !== outcome) return mine === undefined ? `It was answered with ${word}.` : `It was answered with ${word} elsewhere${after}.`;

@@ -13,8 +13,8 @@ type Outcome = { kind: "result"; value: unknown; ms: number } | { kind: "error";
 
 const KINDS: Record<FunctionCard["kind"], string> = {
   server: "Runs on this installation.",
-  async: "Runs on in the background; its end is told when it comes.",
-  browser: "Answered by the page itself; here, by this one.",
+  async: "Continues in the background; you are told when it ends.",
+  browser: "Answered by the page: here, by this one.",
 };
 
 export function TryIt({ card }: { card: FunctionCard }): ReactElement {

@@ -95,7 +95,7 @@ async def test_the_status_follows_the_keys_and_counts_the_sessions(running: Runn
     assert await available() == {"gemini", "claude"}
     await running.gateway.resources.redis.set("vx:key:openai", "damaged")
     await keys_of_voice(running).tell()
-    assert await available() == {"gemini", "claude"}, "a key that cannot be opened is no key"
+    assert await available() == {"gemini", "claude"}, "a key that cannot be opened is not a key"
 
 
 async def test_the_sixteen_voices_are_listed_with_gender_and_style_whatever_is_away(running: Running) -> None:

@@ -112,10 +112,10 @@ FIXED = base64.urlsafe_b64encode(b"k" * 32).decode().rstrip("=")
 @pytest.mark.parametrize(
     ("text", "mode", "words"),
     [
-        ("", 0o600, "is too short or is no text: 43 characters are the least"),
-        ("a" * (LENGTH - 1), 0o600, "is too short or is no text"),
-        ("é" * LENGTH, 0o600, "is too short or is no text"),
-        ("a" * 20 + "\n" + "a" * 30, 0o600, "is too short or is no text"),
+        ("", 0o600, "is too short or is not text: 43 characters are the least"),
+        ("a" * (LENGTH - 1), 0o600, "is too short or is not text"),
+        ("é" * LENGTH, 0o600, "is too short or is not text"),
+        ("a" * 20 + "\n" + "a" * 30, 0o600, "is too short or is not text"),
         ("a" * (LENGTH + 1), 0o600, "does not hold 32 bytes in base64"),
         ("!" * LENGTH, 0o600, "does not hold 32 bytes in base64"),
         (FIXED, 0o640, "may be read by others (mode 0640): run `chmod 600"),

@@ -72,7 +72,7 @@ def test_what_is_odd_and_clear_is_put_right(schema: dict[str, Any], told: dict[s
     ("schema", "why"),
     [
         (of([]), "`properties`"),
-        (of({"a": {"type": "colour"}}), "'colour' is no type"),
+        (of({"a": {"type": "colour"}}), "'colour' is not a type"),
         (of({"a": {"enum": []}}), "no values"),
         (of({"a": {"$ref": "https://example.com/a.json"}}), "another document"),
         (of({"a": {"$ref": "#/$defs/B"}}), "refers to nothing"),
@@ -89,7 +89,7 @@ def test_what_means_nothing_is_refused_with_its_reason(schema: dict[str, Any], w
 
 
 def test_a_bad_tool_is_named() -> None:
-    with pytest.raises(VoxbridgeError, match=r"'paint' is not offered: .*'colour' is no type"):
+    with pytest.raises(VoxbridgeError, match=r"'paint' is not offered: .*'colour' is not a type"):
         offer("paint", "Paint.", of({"a": {"type": "colour"}}), None, Hints())
 
 

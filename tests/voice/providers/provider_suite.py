@@ -439,7 +439,7 @@ class ProviderSuite(PageFunctionsSuite):
         assert "You greet." not in provider.instructions()
         knows = provider.knows()
         assert [knows.count(text) for text in ("I am Ann.", "Hello Ann.", "I want advice.", "Ann wants advice.")] == [1, 1, 1, 1]
-        assert page.told(ev.ToolCalled) == [], "a handoff is no function of an executor"
+        assert page.told(ev.ToolCalled) == [], "a handoff is not a function of an executor"
         assert numbers(page) == [(1, "completed"), (2, "completed")]
 
     async def test_the_log_of_an_eventful_call_comes_out_the_same_again(self, stage: Stage, provider: Provider) -> None:

@@ -223,7 +223,7 @@ async def test_a_response_that_was_only_asked_for_is_stopped_when_it_begins(serv
     await call.session.until("response.cancel")
     server.script(Turn(writes="Yes?"))
     await call.connection.say("Hello?")
-    # The first response had no content: it was no turn, but its tokens count.
+    # The first response had no content: it was not a turn, but its tokens count.
     done = await call.heard.until(ModelTurnDone)
     assert call.heard.all == [AgentText(effect=7, text="Yes?"), GenerationDone(effect=7), done]
     assert done == ModelTurnDone(effect=7, input_tokens=68, output_tokens=24)

@@ -24,7 +24,7 @@ def run(*arguments: str, secret: str = "secret") -> subprocess.CompletedProcess[
 @pytest.mark.parametrize(
     ("arguments", "secret", "said"),
     [
-        (("hello",), "", "This is no terminal of Voxbridge"),
+        (("hello",), "", "This is not a terminal of Voxbridge"),
         (("",), "secret", "There is no message"),
         (("x" * (TEXT_LIMIT + 1),), "secret", f"{TEXT_LIMIT} are the most"),
         (("hello", "--from", "n" * (NAME_LIMIT + 1)), "secret", f"{NAME_LIMIT} are the most"),

@@ -110,7 +110,7 @@ class AwarenessService(Service):
             self._read(subjects.watched_account(log_id))
 
     def account(self, name: str) -> Account:
-        """Return what is known of an account. Raises `INVALID_ARGUMENT` for what is no account's name."""
+        """Return what is known of an account. Raises `INVALID_ARGUMENT` for what is not an account's name."""
         account = self._accounts.get(name)
         if account is None:
             self._made += 1

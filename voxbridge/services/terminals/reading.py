@@ -22,7 +22,7 @@ def read(terminal: Terminal, asked: Read) -> Seen:
         lines, dropped = _since(terminal, asked.since)
     elif asked.view == "command":
         lines, dropped, exit_code = _command(terminal)
-    elif "alternate_screen" in terminal.screen.modes:  # it is drawn over again, so that what was written is no text
+    elif "alternate_screen" in terminal.screen.modes:  # it is drawn over again, so that what was written is not text
         lines = terminal.screen.rows()
     else:
         lines, dropped = _since(terminal, min(terminal.meta.submitted, terminal.ring.count))

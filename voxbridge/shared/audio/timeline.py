@@ -46,7 +46,7 @@ class Placing:
         self._flushed = -1
 
     def take(self, frame: bytes) -> Placed | Cut | None:
-        """Place the next frame; None if it is no frame, is outside of the session, or is not heard."""
+        """Place the next frame; None if it is not a frame, is outside of the session, or is not heard."""
         if len(frame) < frames.PREFIX_SIZE:
             return None
         prefix = frames.parse(frame)

@@ -120,7 +120,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 def account_log(account: str) -> str:
     """Return the id of an account's own log, which is used where a session's id is: `@` and the name, with `=` for a dot, since a dot ends
-    a part of a subject. Raises `INVALID_ARGUMENT` for what is no name of an account."""
+    a part of a subject. Raises `INVALID_ARGUMENT` for what is not a name of an account."""
     if _ACCOUNT.fullmatch(account) is None:
         message = "The name of an account has 1 to 64 characters of a-z, 0-9, `_`, `.`, `@` and `-`, and begins with a letter or a digit."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="account", limit=_ACCOUNT.pattern)

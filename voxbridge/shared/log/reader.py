@@ -396,7 +396,7 @@ def _read(payload: bytes, subject: str, seq: int, stored_at: datetime | str) -> 
 
 
 def _us(stored_at: datetime | str) -> int:
-    """Return when the server stored a message, in µs; 0 when the text is no time."""
+    """Return when the server stored a message, in µs; 0 when the text is not a time."""
     try:
         moment = datetime.fromisoformat(stored_at) if isinstance(stored_at, str) else stored_at
     except ValueError:

@@ -180,7 +180,7 @@ def _is_deep(line: Line) -> bool:
 
 
 def data(line: Line) -> bytes:
-    """Return the msgpack of an event's data, or all bytes of a line that is no event."""
+    """Return the msgpack of an event's data, or all bytes of a line that is not an event."""
     if line.raw_b64:
         return b64decode(line.raw_b64, validate=True)
     if line.data_b64:

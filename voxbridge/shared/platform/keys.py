@@ -143,7 +143,7 @@ def text_of(key: Key, secret: str) -> str:
 
 
 def id_in(text: str) -> str:
-    """Return the id that the text of a key names; empty for what is no key."""
+    """Return the id that the text of a key names; empty for what is not a key."""
     found = _FORM.fullmatch(text) if len(text) <= KEY_LIMIT else None
     return found[3] if found is not None else ""
 

@@ -66,7 +66,7 @@ def _checked(tool: str, schema: dict[str, Any], where: str) -> dict[str, Any]:
         raise invalid(tool, f"{where}.required", "`required` is a list of names")
     unknown = [one for one in required if one not in known]
     if unknown and schema.get("additionalProperties") is False:
-        raise invalid(tool, f"{where}.required", f"`required` names {unknown[0][:64]!r}, which is no property")
+        raise invalid(tool, f"{where}.required", f"`required` names {unknown[0][:64]!r}, which is not a property")
     return schema
 
 
@@ -109,7 +109,7 @@ def _typed(tool: str, name: str, where: str) -> tuple[dict[str, Any], bool]:
         return {"type": "array", "items": inner}, needed
     if base not in TYPES:
         known = ", ".join(TYPES)
-        raise invalid(tool, where, f"{name[:40]!r} is no type; the types are {known}, with `[]` for a list and `?` for an optional one")
+        raise invalid(tool, where, f"{name[:40]!r} is not a type; the types are {known}, with `[]` for a list and `?` for an optional one")
     return {"type": base}, needed
 
 

@@ -195,11 +195,11 @@ def checked(rule: Rule) -> Rule:
         raise VoxbridgeError(Code.TOO_LARGE, f"A secret names at most {limit} {field}.", field=field, limit=limit)
     for host in hosts:
         if not HOST.fullmatch(host):
-            message = f"{host[:80]!r} is no host; write `api.example.com`, `*.example.com` or `api.example.com:8443`."
+            message = f"{host[:80]!r} is not a host; write `api.example.com`, `*.example.com` or `api.example.com:8443`."
             raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="hosts")
     for header in headers:
         if not _HEADER.fullmatch(header) or header in _NEVER_HEADERS:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{header[:64]!r} is no header that a secret may go to.", field="headers")
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"{header[:64]!r} is not a header that a secret may go to.", field="headers")
     return msgspec.structs.replace(rule, hosts=hosts, headers=headers)
 
 

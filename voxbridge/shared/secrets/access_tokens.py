@@ -1,4 +1,4 @@
-"""Access tokens: what a user who is no administrator may do here, signed with the administrators' token.
+"""Access tokens: what a user who is not an administrator may do here, signed with the administrators' token.
 
 Owns the form, the signature and the terms. Does not own where one is required (`voxbridge.services.gateway.door.access`). A token is made
 without a request to any service and is stored nowhere; a new administrators' token makes all of them void. Pure.

@@ -50,7 +50,7 @@ class SecretFile:
             raise self.broken(f"may be read by others (mode {mode:04o}): run `chmod 600 {self.path}`, and make a new one if they did")
         text = found.decode("ascii", errors="replace").strip()
         if len(text) < LENGTH or not text.isprintable() or not text.isascii():
-            raise self.broken(f"is too short or is no text: {LENGTH} characters are the least. Put the right file back")
+            raise self.broken(f"is too short or is not text: {LENGTH} characters are the least. Put the right file back")
         return text
 
     def ensure(self) -> str:

@@ -60,7 +60,7 @@ class JournalReader(Generic[In]):
         """Return the inputs of an entry, each with when and how it was taken. Raises `JournalBroken`."""
         journal = entry.event
         if not self.holds_entry(journal):
-            raise TypeError(f"{entry.type} is no journal of {self._writer}")
+            raise TypeError(f"{entry.type} is not a journal of {self._writer}")
         for number, taken in enumerate(journal.inputs, journal.first):
             yield taken, self._input(entry, taken, number)
 

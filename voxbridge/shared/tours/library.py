@@ -58,7 +58,7 @@ _decoder: Final = msgspec.json.Decoder(Tour)
 def load(folder: Path) -> dict[str, Tour]:
     """Return the tours of a folder by their pages; none where there is no such folder. Blocks.
 
-    Raises `INVALID_ARGUMENT` that names the file, and the field or limit, where one is no tour or two are of one page.
+    Raises `INVALID_ARGUMENT` that names the file, and the field or limit, where one is not a tour or two are of one page.
     """
     found: dict[str, Tour] = {}
     for path in sorted(folder.glob("*.json"))[:FILES_LIMIT]:
@@ -107,4 +107,4 @@ def _read(path: Path) -> Tour:
 
 
 def _refused(path: Path, why: str, field: str = "tour", limit: int | None = None) -> VoxbridgeError:
-    return VoxbridgeError(Code.INVALID_ARGUMENT, f"{path.name} is no tour: {why}. Mend the file.", field=field, limit=limit)
+    return VoxbridgeError(Code.INVALID_ARGUMENT, f"{path.name} is not a tour: {why}. Mend the file.", field=field, limit=limit)

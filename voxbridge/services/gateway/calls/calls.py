@@ -86,7 +86,7 @@ class Calls:
         """Ask for a function and return the event that answers the call. With `key`, the same key is the same call for a day.
 
         Raises `NOT_FOUND` for an unknown function, `UNAVAILABLE` for one of a page or when executor or log are away, `RATE_LIMITED` and
-        `OVERLOADED` at the limits, `INVALID_ARGUMENT` for a key that came with another request, `TIMED_OUT`.
+        `OVERLOADED` at the limits, `INVALID_ARGUMENT` for a key that was used for a different request, `TIMED_OUT`.
         """
         function = await self._function(name)
         request = hashlib.sha256(msgspec.json.encode([name, arguments], order="sorted")).hexdigest() if key else ""
@@ -289,7 +289,7 @@ async def _within(answered: asyncio.Future[events.Recorded], function: Function)
 
 def _same(call: Requested, request: str) -> Requested:
     if call.request != request:
-        message = "This key came with another request in the last day. Use a new key for a new request."
+        message = "This idempotency key was used for a different request in the last 24 hours. Use a new key for a new request."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="Idempotency-Key")
     return call
 

@@ -233,7 +233,7 @@ def _invalid(reason: str) -> VoxbridgeError:
 
 
 def time_zone(field: str, name: str) -> None:
-    """Raise `INVALID_ARGUMENT` for what is no name of a time zone; empty is none."""
+    """Raise `INVALID_ARGUMENT` for what is not a name of a time zone; empty is none."""
     if name and not time_zones.is_name(name):
         message = f"`{field}` is the name of a time zone such as Europe/Lisbon."
         raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field=field, limit=time_zones.LENGTH_LIMIT)

@@ -86,7 +86,7 @@ def resumed(sid: str, known: Known, *, last_seq: int, snapshot: dict[str, Any] |
 
 
 def gone_on(sid: str, known: Known) -> Message:
-    """Return the answer to a `start` that resumes a session. It is no event of the log, so it has no position."""
+    """Return the answer to a `start` that resumes a session. It is not an event of the log, so it has no position."""
     return {"type": "setup_complete", "sessionId": sid, "mode": known.mode, "resumed": True}
 
 

@@ -54,7 +54,7 @@ class Admission:
     def room_left(self) -> None:
         """Raise `OVERLOADED` when the log is so full that nothing new may begin."""
         if full(self.used, self.room) >= RESERVE:
-            message = "The event log is almost full, so no call begins here until there is room. Those that are going on are not affected."
+            message = "The event log is almost full. New calls are refused until there is space; calls in progress are not affected."
             raise VoxbridgeError(Code.OVERLOADED, message, field="log_mb", limit=self._config.log_mb, retry_after_ms=_RETRY_MS)
 
     def quota(self, account: str) -> Quota:

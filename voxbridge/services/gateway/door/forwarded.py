@@ -67,7 +67,7 @@ class Proxies:
         return any(peer in network for network in self._networks)
 
     def origin(self, peer: IPv4 | IPv6, headers: Headers) -> IPv4 | IPv6:
-        """Return the origin of a request: the last address of its chain that is no trusted proxy."""
+        """Return the origin of a request: the last address of its chain that is not a trusted proxy."""
         if not self.trusts(peer):
             return peer
         chain = ",".join(value.decode("latin-1") for name, value in headers if name == _FOR).split(",")[-CHAIN:]

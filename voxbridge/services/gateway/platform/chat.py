@@ -231,7 +231,7 @@ def asked(body: bytes) -> Asked:
     try:
         found = msgspec.json.decode(body, type=Asked)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        reason = str(error) if isinstance(error, msgspec.ValidationError) else "it is no JSON object in UTF-8"
+        reason = str(error) if isinstance(error, msgspec.ValidationError) else "it is not a JSON object in UTF-8"
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is wrong: {reason}.", field="body") from None
     if not found.message.strip():
         raise VoxbridgeError(Code.INVALID_ARGUMENT, "`message` is empty.", field="message")

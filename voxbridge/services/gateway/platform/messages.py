@@ -161,7 +161,7 @@ class _Typed(msgspec.Struct, frozen=True):
 
 
 def type_of(payload: bytes) -> str:
-    """Return the type that a message names. Raises `INVALID_MESSAGE` for what is no JSON object with a type."""
+    """Return the type that a message names. Raises `INVALID_MESSAGE` for what is not a JSON object with a type."""
     try:
         named = msgspec.json.decode(payload, type=_Typed).type
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -241,7 +241,7 @@ async def decoded(request: Request, kind: Any, *, limit: int = bodies.BODY_LIMIT
         found = msgspec.json.decode(body, type=kind)
         msgspec.msgpack.encode(found)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is no such JSON: {str(error)[:200]}.", field="body") from None
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is not the expected JSON: {str(error)[:200]}.", field="body") from None
     except OverflowError:
         raise VoxbridgeError(Code.INVALID_ARGUMENT, "Whole numbers have at most 64 bits.", field="args", limit="64 bits") from None
     return found

@@ -65,7 +65,7 @@ def operations(gateway: Context) -> APIRouter:
 
     @router.get("/readyz", response_model=schemas.Ready, responses={503: {"model": schemas.Ready, "description": "Something is missing"}})
     async def ready(request: Request, response: Response) -> Any:
-        """Each dependency by name; who is no administrator is told no more than whether all are there."""
+        """Each dependency by name; who is not an administrator is told no more than whether all are there."""
         found = await gateway.readiness.ask()
         is_ready = all(one.ok for one in found.values())
         response.status_code = 200 if is_ready else 503

@@ -69,7 +69,7 @@ def router(gateway: Context) -> APIRouter:
         try:
             wishes = msgspec.json.decode(await bodies.read(request), type=Wishes)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is no such JSON: {str(error)[:200]}.", field="body") from None
+            raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is not the expected JSON: {str(error)[:200]}.", field="body") from None
         now_s = gateway.resources.clock.now_us() // 1_000_000
         terms = access_tokens.terms(wishes, now_s=now_s, modes=MODES)
         token = access_tokens.sign(terms, gateway.access.secret())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from voxbridge.services.gateway.rest.context import Context
 
 _NO_TOUR: dict[int | str, dict[str, Any]] = {404: refused("There is no tour of that page")}
-_MENDED: dict[int | str, dict[str, Any]] = {422: refused("A file of the folder is no tour")}
+_MENDED: dict[int | str, dict[str, Any]] = {422: refused("A file of the folder is not a tour")}
 
 
 class TourSummary(BaseModel):

@@ -1,7 +1,7 @@
 """Entities of a passage by rules: names, code identifiers, dates, addresses, links and headings; and which of them stand together. Pure.
 
 Owns what counts as an entity and of what kind. A name is a word, or several in a row, with a capital letter; a single one at the beginning
-of a sentence is one if it is seen elsewhere with a capital too, or is no word of the language that is written without one
+of a sentence is one if it is seen elsewhere with a capital too, or is not a word of the language that is written without one
 (`certain_names`). Two entities are related where they stand in one sentence. No model takes part: the same passage gives the same entities.
 """
 

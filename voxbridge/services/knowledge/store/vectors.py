@@ -31,7 +31,7 @@ COMPACT: Final = 1_000
 
 FEW: Final = 8
 USUAL: Final = 0.12
-"""Passages, and their nearness to any question, that count in a graph's average beside its own: one passage alone is no average."""
+"""Passages, and their nearness to any question, that count in a graph's average beside its own: one passage alone is not an average."""
 
 _BLOCK: Final = 1_024
 """Rows that are compared at a time, so that their floats stay in the cache of the processor."""

@@ -126,8 +126,8 @@ def wanted(router: Router, said: str) -> str:
 
 
 def decide(router: Router, messages: Sequence[Message], reads: Collection[str] = ()) -> Decision:
-    """Return what the last thing that the user said wants, in the light of the turn before. What was answered already is no sure call, and
-    neither is what is no wish of the user's own; what they ask about the past may surely want one of the functions that only read."""
+    """Return what the last thing that the user said wants, in the light of the turn before. A request that was answered already, or
+    that is not a wish of the user's own, is never a sure call; a question about the past may surely want one of the read-only functions."""
     said = _said(messages)
     if not said:
         return Decision("words", 0.0, ())

@@ -94,7 +94,7 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     leaves the argument as it is: what does not exist is said as the user said it, and is not taken for the nearest that does.
 
     No value is left out where one that was named may be the one that is not wanted ("get rid of dark mode", "every macro but this one"),
-    nor in a request that is no wish. With all values open a 1.5B model takes the first of them: of 94 requests that name one, 74 had the
+    nor in a request that is not a wish. With all values open a 1.5B model takes the first of them: of 94 requests that name one, 74 had the
     right arguments with the others left out and 66 without (`python -m bench.choice`, all sets)."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
@@ -136,7 +136,7 @@ def _is_free(value: object) -> bool:
 
 def _meant(found: Sequence[str], spoken: Sequence[str]) -> list[str]:
     """Return those of the things found that were named well enough to be meant: by more than half of their words, or by the last one where
-    it fits no other. "Good" is no name for "good night", "the wiki" is one for `team_wiki`."""
+    it fits no other. "Good" is not a name for "good night", "the wiki" is one for `team_wiki`."""
     heard = _with_pairs(spoken)
     for value in found:
         words = features.words(value)

@@ -25,8 +25,8 @@ SHORTLIST: Final = 6
 SURE_OF_FOLLOW_UP: Final = 0.98
 """Likelihood of a follow-up from which the function that the words alone suggest need not be offered beside the one before."""
 FAR_BEHIND: Final = 0.3
-"""Share of the best function's likelihood that another one must have for the model to choose among both. Where the router is this sure, a
-model of 1.5 billion parameters chooses worse."""
+"""Share of the best function's likelihood from which another function stays on the list. Where the router is surer than that, a model of
+1.5 billion parameters chooses worse."""
 
 SURE_OF_CALL: Final = 0.6
 SURE_OF_WORDS: Final = 0.2

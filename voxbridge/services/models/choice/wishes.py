@@ -1,5 +1,5 @@
 """Things that people ask a voice assistant to do, and that no function of an installation does unless it says so: the lamp, a pizza, a
-message to somebody. The router learns from them that a wish is no call for the function that happens to be nearest.
+message to somebody. The router learns from them that a wish is not a call for the function that happens to be nearest.
 
 They are kept by subject, since an installation may have functions of its own for one: a subject of which a function speaks is left out.
 """

@@ -209,7 +209,7 @@ class _Compiler:
 def _required(schema: Mapping[str, Any], path: str) -> set[str]:
     required = set(schema.get("required", ()))
     if unknown := required - set(schema["properties"]):
-        raise refuse(f"`required` names {min(unknown)!r}, which is no property", path)
+        raise refuse(f"`required` names {min(unknown)!r}, which is not a property", path)
     return required
 
 

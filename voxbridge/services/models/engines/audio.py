@@ -66,7 +66,7 @@ def _decoded(data: bytes) -> Samples:
 
     try:
         return np.asarray(decode_audio(io.BytesIO(data), sampling_rate=RATE), np.float32)
-    except Exception as error:  # the decoder raises many kinds of errors, and each means that the file is no recording
+    except Exception as error:  # the decoder raises many kinds of errors, and each means that the file is not a recording
         raise VoxbridgeError(
             Code.INVALID_ARGUMENT,
             f"The file cannot be read as a recording ({type(error).__name__}); send WAV, MP3, OGG or WebM.",

@@ -1,7 +1,7 @@
 """The life of one call: looked up, begun, ended. Pure.
 
-A call is answered once: with its outcome, or, when its work goes on behind it, with the promise of a task, whose outcome is told later.
-What may have changed something is never called failed unless it is known that it did not happen: its outcome is then interrupted.
+A call is answered once: with its outcome or, when its work goes on in the background, with a task, whose outcome is told later. A call that
+may have had an effect is reported as interrupted. It is reported as failed only if we know that it had none.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The same call under a new id: it joins the open one, or gets its result again for a short while. Pure.
 
-Models repeat a call in one turn, and users repeat a request that nothing seemed to come of. Whoever made the call again before the first
-one's end was recorded could not know of that end, so it is the end of both, also where it is not known what happened. What a later turn
-of the user asks for after that end, or after a timer was set, is a wish of its own: "louder" said twice is two calls. A function that only
-reads runs again, and so does a program's request, which names a repetition by its key. So does what was undone meanwhile: after "on" and
-"off", another "on" is a wish of its own.
+Models repeat a call in one turn, and users repeat a request that seemed to do nothing. A call that is repeated before the end of the first
+one is recorded shares that end, also when nobody knows what happened. A later turn of the user, after that end or after a timer was set, is
+a new request: "louder" said twice is two calls. Read-only functions are simply run again. So is the request of a program, which marks a
+repetition by its idempotency key, and so is a call that was undone meanwhile: after "on" and "off", another "on" is a new request.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def _looked_up(state: State, input: Accepted | Rejected, call: Call, now: int) -
     rules = replace(rules, begins=input.begins, by_turn=input.by_turn)
     call = replace(call, rules=rules, target=input.target or call.target)
     if call.run and rules.start is not None:
-        message = f"{call.target.name} is no step of a macro; a macro runs another one by itself."
+        message = f"{call.target.name} is not a step of a macro; a macro runs another one by itself."
         return calls.close(state, call, Failure(code=Code.INVALID_ARGUMENT, message=message), now)
     repeated = duplicates.joined(state, call, now)
     if repeated is not None:

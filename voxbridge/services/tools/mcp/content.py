@@ -111,7 +111,7 @@ def _add_structure(result: dict[str, Any], structure: Any) -> None:
 
 
 def _link(block: dict[str, Any]) -> dict[str, Any]:
-    """Return a block that is no text as a link; the bytes of an image or a sound stay with the server."""
+    """Return a block that is not text as a link; the bytes of an image or a sound stay with the server."""
     inner = block.get("resource")
     told: dict[str, Any] = inner if isinstance(inner, dict) else block
     link: dict[str, Any] = {"kind": clean(str(block.get("type", "")), 32)}

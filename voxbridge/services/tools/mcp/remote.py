@@ -1,7 +1,7 @@
 """Tools of MCP servers as tools of the catalogue.
 
-Owns what a person approves of such a tool, and the first check of arguments. The server checks them against its own schema; it is not used
-in this process, since a stranger's schema can hold patterns that take for ever.
+Owns what a person approves of such a tool, and the first check of arguments. The server checks them against its own schema. This process
+does not use that schema, because an untrusted one may contain patterns that never finish matching.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class _Reader:
                 low = "string"
             low = _SYNONYMS.get(low, low)
             if low not in TYPES:
-                raise Unusable(f"{name[:40]!r} is no type of JSON Schema")
+                raise Unusable(f"{name[:40]!r} is not a type of JSON Schema")
             found += [] if low in found else [low]
         if found:
             schema["type"] = found if len(found) > 1 else found[0]

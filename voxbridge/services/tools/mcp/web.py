@@ -22,7 +22,7 @@ _EVENTS: Final = "text/event-stream"
 
 
 def client(headers: Mapping[str, str], *, limit: int) -> httpx2.AsyncClient:
-    """Return a client that reads at most `limit` bytes of an answer that is no stream of events, and takes none that is compressed."""
+    """Return a client that reads at most `limit` bytes of an answer that is not a stream of events, and takes none that is compressed."""
     timeout = httpx2.Timeout(CONNECT_S, read=READ_S)
     transport = _Bounded(httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=CONNECTIONS)), limit)
     return httpx2.AsyncClient(headers={**headers, "Accept-Encoding": "identity"}, timeout=timeout, transport=transport, trust_env=False)

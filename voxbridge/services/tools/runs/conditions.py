@@ -53,7 +53,7 @@ def read(text: str) -> Condition:
     try:
         tree = ast.parse(source.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise _invalid(text, "it is no comparison") from error
+        raise _invalid(text, "it is not a comparison") from error
     _check(tree, text, pipes)
     return Condition(tree.body, source, pipes, asked)
 
@@ -108,13 +108,13 @@ def _check(tree: ast.Expression, text: str, pipes: Mapping[str, Pipe]) -> None:
         if isinstance(node, ast.Constant):
             terms += 1
             if not isinstance(node.value, str | int | float | bool | None):
-                raise _invalid(text, "it holds a value that is no text, number, true, false or null")
+                raise _invalid(text, "it holds a value that is not text, number, true, false or null")
             if isinstance(node.value, str) and _PREFIX in node.value:
                 raise _invalid(text, "a pipe stands within quotes; write it without them")
         elif isinstance(node, ast.Name):
             terms += 1
             if node.id not in pipes and node.id not in _WORDS:
-                raise _invalid(text, f"{node.id!r} is no pipe; texts stand within quotes")
+                raise _invalid(text, f"{node.id!r} is not a pipe; texts stand within quotes")
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             if not isinstance(node.operand, ast.Constant) or not isinstance(node.operand.value, int | float):
                 raise _invalid(text, "a minus stands before a number only")

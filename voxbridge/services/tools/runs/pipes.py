@@ -91,7 +91,7 @@ def split(text: str, *, field: str = "") -> list[Part]:
             shown = text[found.start() : found.start() + 40]
             raise VoxbridgeError(
                 Code.INVALID_ARGUMENT,
-                f"{shown!r} is no pipe. Write ${{input.name}}, ${{steps.id.result.path}} or ${{prev}}, and $${{ for a plain ${{.",
+                f"{shown!r} is not a pipe. Write ${{input.name}}, ${{steps.id.result.path}} or ${{prev}}, and $${{ for a plain ${{.",
                 field=field or None,
             )
         if plain:
@@ -223,7 +223,7 @@ def _default(pipe: Pipe, written: str) -> Any:
         value = msgspec.json.decode(written)
         msgspec.msgpack.encode(value)  # the log has integers of 64 bits
     except (msgspec.DecodeError, OverflowError):
-        raise Missing(pipe, f"its default {written[:40]} is no value of JSON within 64 bits") from None
+        raise Missing(pipe, f"its default {written[:40]} is not a value of JSON within 64 bits") from None
     return value
 
 

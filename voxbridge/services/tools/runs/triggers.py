@@ -49,7 +49,7 @@ def _check(document: Document, trigger: str, pattern: Sequence[str], field: str)
     elif any(is_slot(one) and is_slot(two) for one, two in pairwise(pattern)):
         message = f"The trigger {trigger!r} has two slots side by side; put a word between them."
     elif missing := [slot for slot in slots if slot not in document.inputs]:
-        message = f"The trigger {trigger!r} fills {missing[0]!r}, which is no input of {document.name}."
+        message = f"The trigger {trigger!r} fills {missing[0]!r}, which is not an input of {document.name}."
     elif needed := [name for name, one in document.inputs.items() if one.default is None and name not in slots]:
         message = f"The trigger {trigger!r} leaves {needed[0]!r} without a value; give it a slot or a default."
     else:

@@ -75,7 +75,7 @@ class Process:
                     await self._gone.wait()
             raise Lost(self._why()) from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise self._fault("it sent what is no message") from None
+            raise self._fault("it sent what is not a message") from None
         return told
 
     async def check(self, source: str) -> str:

@@ -27,7 +27,7 @@ def check_schema(tool: str, schema: dict[str, Any]) -> None:
             _searcher(pattern)
     except SchemaError as error:
         path = ".".join(str(one) for one in error.absolute_path)
-        raise invalid(tool, f"{where}.{path}".rstrip("."), f"it is no JSON Schema: {error.message[:200]}") from None
+        raise invalid(tool, f"{where}.{path}".rstrip("."), f"it is not a JSON Schema: {error.message[:200]}") from None
     except re2.error as error:
         raise invalid(tool, where, f"a pattern cannot be searched (look-around and back-references are not there): {error}") from None
 

@@ -48,7 +48,7 @@ class ChildSessions:
         """Put a text into a child session, and return what it answers; one text at a time in one session.
 
         Raises as `child_sessions.put`, and the error with which the child ended. A child that ended after it had answered this very text
-        is no error: its answer is in its log.
+        is not an error: its answer is in its log.
         """
         turn = self._turns.setdefault(put.child, asyncio.Lock())
         async with turn:

@@ -195,7 +195,7 @@ async def _told(name: str, ctx: Context, outside: Outside, outcome: Outcome) -> 
     try:
         return msgspec.json.decode(outside.masks.text(outcome.value))
     except msgspec.DecodeError:
-        raise VoxbridgeError(Code.INTERNAL, f"{name} returned what is no JSON.", retryable=False) from None
+        raise VoxbridgeError(Code.INTERNAL, f"{name} returned what is not JSON.", retryable=False) from None
 
 
 def _arguments() -> Any:

@@ -34,7 +34,7 @@ def faulted(state: State, input: Input | LogInput, error: Exception) -> Faulted 
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return an error as a call ends with it. What is no error of ours is `INTERNAL`, by its class alone: its text may hold anything."""
+    """Return an error as a call ends with it. Any other error than ours is `INTERNAL`, by its class alone: its text may hold anything."""
     if isinstance(error, VoxbridgeError):
         return as_failure(error)
     message = f"Voxbridge failed while it took this ({type(error).__name__}); the log of the tools service says where."

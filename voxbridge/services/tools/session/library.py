@@ -103,7 +103,7 @@ def read_file(path: Path) -> Document:
     try:
         decoded = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The file is no JSON: {error}.", field=path.name) from error
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The file is not JSON: {error}.", field=path.name) from error
     return parse(decoded)
 
 

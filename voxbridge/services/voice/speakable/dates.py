@@ -1,6 +1,6 @@
 """Dates, times of day, spans of time and years in words, language by language. Pure.
 
-Owns how they are found and said; the names of months are in `units`. What is no date of the calendar stays as it is. A crash here loses
+Owns how they are found and said; the names of months are in `units`. What is not a date of the calendar stays as it is. A crash here loses
 nothing.
 """
 

@@ -10,7 +10,7 @@ Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 """A pattern, and what is said for each match."""
 
 START: Final = r"(?<![\w.,:/+–-])"
-"""Pattern of what stands before a figure that is no part of something longer."""
+"""Pattern of what stands before a figure that is not a part of something longer."""
 
 END: Final = r"(?![\w]|[.,:/-][0-9])"
 """Pattern of what follows such a figure."""

@@ -282,7 +282,7 @@ async def _read(request: Request, kind: type[_T], *, limit: int = bodies.BODY_LI
     try:
         return msgspec.convert(_whole(msgspec.json.decode(await bodies.read(request, limit=limit))), type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is no such JSON: {str(error)[:200]}.", field="body") from None
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, f"The body is not the expected JSON: {str(error)[:200]}.", field="body") from None
 
 
 def _whole(value: Any) -> Any:

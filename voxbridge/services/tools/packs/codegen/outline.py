@@ -19,7 +19,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def outline(text: str, name: str) -> dict[str, Any]:
-    """Return `functions` and `classes` of a module, each with what a test can check. Raises `INVALID_ARGUMENT` for what is no Python."""
+    """Return `functions` and `classes` of a module, each with what a test can check. Raises `INVALID_ARGUMENT` for what is not Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in somebody's text

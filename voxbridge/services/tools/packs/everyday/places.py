@@ -143,7 +143,7 @@ class Places:
         zones = _zones_of_countries()
         for code, country in countries.items():
             capital = self._capital(country["capital"], country["name"])
-            if capital is None and code in zones:  # a small one, whose capital is no city of the package
+            if capital is None and code in zones:  # a small one, whose capital is not a city of the package
                 capital = Place(country["name"], country["name"], zones[code], 0)
             if capital is not None:
                 self._countries[plain(country["name"])] = capital

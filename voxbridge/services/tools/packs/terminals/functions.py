@@ -206,7 +206,7 @@ async def run_in_terminal(
     card = named.find(await reach.cards_of(ctx), terminal)
     if card.kind == "agent":
         raise VoxbridgeError(
-            Code.INVALID_ARGUMENT, f"{card.name} is no shell. Use send_to_terminal to tell it something.", field="terminal"
+            Code.INVALID_ARGUMENT, f"{card.name} is not a shell. Use send_to_terminal to tell it something.", field="terminal"
         )
     if "\n" in command.strip() or "\r" in command.strip():
         raise VoxbridgeError(Code.INVALID_ARGUMENT, "A command is one line. Give one at a time.", field="command")

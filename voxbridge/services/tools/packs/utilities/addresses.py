@@ -24,7 +24,7 @@ def described(text: str) -> dict[str, Any]:
     try:
         return _network(ipaddress.ip_network(wanted, strict=False)) if "/" in wanted else _address(ipaddress.ip_address(wanted.strip("[]")))
     except ValueError as error:
-        message = f"{text[:60]!r} is no IP address. Write it as 192.0.2.1, 2001:db8::1 or 10.0.0.0/8."
+        message = f"{text[:60]!r} is not an IP address. Write it as 192.0.2.1, 2001:db8::1 or 10.0.0.0/8."
         raise refused(message, "address") from error
 
 

@@ -42,7 +42,7 @@ def read(text: str, field: str = "color") -> Rgb:
             return int(named.red), int(named.green), int(named.blue)
         except ValueError:
             pass
-    message = f"{text[:COLOUR_LIMIT]!r} is no colour. Write it as #ff8800, rgb(255, 136, 0), hsl(32, 100%, 50%) or a CSS name."
+    message = f"{text[:COLOUR_LIMIT]!r} is not a colour. Write it as #ff8800, rgb(255, 136, 0), hsl(32, 100%, 50%) or a CSS name."
     raise refused(message, field)
 
 

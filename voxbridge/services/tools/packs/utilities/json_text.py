@@ -19,7 +19,7 @@ _KINDS: Final = {dict: "object", list: "array", str: "text", bool: "true or fals
 
 
 class NotJson(Exception):
-    """A text is no JSON. `line` and `column` count from 1; 0 where no place is known."""
+    """A text is not JSON. `line` and `column` count from 1; 0 where no place is known."""
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
         super().__init__(problem)
@@ -137,7 +137,7 @@ def query(text: str, path: str) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise NotJson(f"{name} is no JSON number")
+    raise NotJson(f"{name} is not a JSON number")
 
 
 def _integer(digits: str) -> int | float:

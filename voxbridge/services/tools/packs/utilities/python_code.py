@@ -17,7 +17,7 @@ RULES: Final = "F,E4,E7,E9,W6,B,PLE"
 
 
 def formatted(code: str) -> str:
-    """Return Python laid out by ruff. Raises `INVALID_ARGUMENT` for what is no Python."""
+    """Return Python laid out by ruff. Raises `INVALID_ARGUMENT` for what is not Python."""
     done = _ruff("format", "--stdin-filename", "code.py", "-", code=code)
     if done.returncode:
         problem = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ").removeprefix("Failed to parse ")

@@ -207,7 +207,7 @@ def _half_of_day(spoken: re.Match[str], hour: int) -> str:
 
 
 def _no_time(text: str) -> Exception:
-    return refused(f"{text[:40]!r} is no time of day; write it as 15:30 or 3:30 pm.", "time")
+    return refused(f"{text[:40]!r} is not a time of day; write it as 15:30 or 3:30 pm.", "time")
 
 
 def _clock(when: datetime) -> str:

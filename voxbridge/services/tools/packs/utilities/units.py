@@ -64,7 +64,7 @@ def converted(amount: float, source: str, target: str) -> dict[str, Any]:
     from pint.errors import PintError
 
     if not math.isfinite(amount):
-        raise refused("The amount is no number that can be converted.", "amount")
+        raise refused("The amount is not a number that can be converted.", "amount")
     before, after = _unit(source, "from_unit"), _unit(target, "to_unit")
     if before == after and source.strip() != target.strip() and source.strip().lower() == target.strip().lower() and _is_cased(source):
         message = f"{source[:UNIT_LIMIT]} and {target[:UNIT_LIMIT]} are both {_said(before, 2)} here. Write out the one that is meant."

@@ -1,6 +1,6 @@
 """Function calls that a model wrote as text instead of requesting them. Pure.
 
-Such text is no answer: it makes no sense read aloud, and running it directly would bypass validation and logging. This module finds it,
+Such text is not an answer: it makes no sense read aloud, and running it directly would bypass validation and logging. This module finds it,
 so that it is made as a regular call of a known function; any other text stays text.
 """
 

@@ -132,7 +132,7 @@ def again(t: Transition) -> Question | None:
 
 def answered(t: Transition, text: str, language: str = "") -> str | Match:
     """Take what the user said as the answer to the open question. Return what the agent says to that, or the macro that was meant; empty if
-    it was no answer."""
+    it was not an answer."""
     if t.settings.rules:
         watch(t)  # these words may have cut off what the agent said since
     asked = [one for one in t.pending.questions if one.heard_at]
@@ -172,7 +172,7 @@ def _settled(t: Transition, question: Question, text: str, language: str) -> str
 
 def _answer(t: Transition, text: str, language: str, question: str) -> str:
     """Return what a plain answer says, `approved` or `denied`, in the language that was heard or in that of the call; empty if it says
-    nothing, or not the same in both. What is asked in return ("Okay?") is no answer."""
+    nothing, or not the same in both. What is asked in return ("Okay?") is not an answer."""
     if t.settings.rules and text.rstrip(" \"'»”’").endswith(_ASKING):
         return ""
     if t.settings.rules >= inputs.YES_NO:

@@ -308,7 +308,7 @@ class OpenAIConnection:
         if response.usage:
             self._input_tokens += response.usage.input_tokens or 0
             self._output_tokens += response.usage.output_tokens or 0
-        # A response that was stopped before any output, or from which the model is to go on, is no turn: the core still waits for one.
+        # A response that was stopped before any output, or from which the model is to go on, is not a turn: the core still waits for one.
         if self._told == response.id or not (response.status == "cancelled" or self._responses.goes_on(response.id)):
             self._turn_done(response, spoken)
         await self._responses.ended(response.id)
