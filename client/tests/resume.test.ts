@@ -242,7 +242,7 @@ test("a session that is over is said to be over, without an error, and a new cal
   world.retry();
   const { state, closed, error } = agent.getSnapshot();
   assert.deepEqual([state, error, closed?.code, closed?.retryable], ["ended", null, 4004, true]);
-  assert.match(closed?.reason ?? "", /over/);
+  assert.match(closed?.reason ?? "", /has ended/);
   assert.equal(world.tab.items.size, 0);
   world.gateway.log.ended = false;
   const again = agent.start();

@@ -16,7 +16,7 @@ export const STATE_WORDS: Record<AgentState, string> = {
 };
 
 /** One sentence under the word: what the person can do. */
-export function hint({ state, reason, microphone, closed }: Snapshot): string {
+export function hint({ state, reason, microphone, closed, conversation }: Snapshot): string {
   if (state === "reconnecting") return reason;
   if (state === "elsewhere") return "The call goes on there. You can take it back here.";
   if (microphone === "asking") return "Your browser is asking for the microphone.";
@@ -29,7 +29,18 @@ export function hint({ state, reason, microphone, closed }: Snapshot): string {
   if (state === "speaking" && microphone === "on") return keyboard ? "Speak to interrupt, or press Esc." : "Speak to interrupt.";
   if (state === "speaking" && keyboard) return "Press Esc to stop.";
   if (state === "restoring" && reason === "") return "The voice worker is being replaced.";
+  if (state === "calling_tool" && reason === "") return step(conversation);
   return reason === "" ? "" : sentence(reason);
+}
+
+/** The function that runs, and which one it is since the person spoke last: an order may take several. */
+export function step(conversation: Snapshot["conversation"]): string {
+  const from = conversation.findLastIndex((entry) => entry.kind === "said" && entry.role === "user");
+  const calls = conversation.slice(from + 1).filter((entry) => entry.kind === "call");
+  const running = calls.findLast((entry) => entry.status === "running");
+  if (running === undefined) return "";
+  const number = calls.indexOf(running) + 1;
+  return number === 1 ? `${functionName(running.name)}.` : `Step ${number}: ${functionName(running.name)}.`;
 }
 
 function sentence(words: string): string {

@@ -81,7 +81,7 @@ test("a model that failed is named with what it said", () => {
 test("a model that was asked again is a gap of its own kind of end", () => {
   const failed = (part: string): LogEvent => event(4000, "voice", "provider.failed", { part, turn: 1, handled: true, error: { code: "PROVIDER_UNAVAILABLE", message: "answers 503", retryable: true } });
   assert.match(found(...BEGIN, failed("stt"))[0]?.why[1] ?? "", /asked again/);
-  assert.match(found(...BEGIN, failed("turn"))[0]?.why[1] ?? "", /silence alone/);
+  assert.match(found(...BEGIN, failed("turn"))[0]?.why[1] ?? "", /Only the silence/);
 });
 
 const LOST = { provider: "gemini", model: "m", close_code: 1006, error: { message: "The socket was closed" } };

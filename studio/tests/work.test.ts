@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Approval, Call, Entry, Task } from "voxbridge/react";
 import { ARGUMENTS_LIMIT, became, facts, isLate, left, progress, shown } from "../src/talk/work";
+import { step } from "../src/words";
 
 function call(id: string, more: Partial<Call> = {}): Call {
   return { kind: "call", key: id, id, name: "delete_macro", args: { name: "lunch" }, status: "done", result: {}, ms: null, startedAt: null, undo: null, ...more };
@@ -61,4 +62,14 @@ test("arguments are cut for the eye, and a few are shown", () => {
   const many = Object.fromEntries(Array.from({ length: ARGUMENTS_LIMIT + 3 }, (_, i) => [`part_${i}`, i]));
   assert.equal(facts(many).length, ARGUMENTS_LIMIT);
   assert.deepEqual(facts({ long_text: "x".repeat(400), deep: { a: [1] } }), [["Long text", `${"x".repeat(300)}…`], ["Deep", '{"a":[1]}']]);
+});
+
+test("the function that runs is named, with its number since the person spoke last", () => {
+  const said = (role: "user" | "assistant", text: string): Entry => ({ kind: "said", key: text, role, text, final: true }) as Entry;
+  const talk = [said("user", "What time is it?"), call("c0"), said("assistant", "Noon."), said("user", "List them, then read the first.")];
+  assert.equal(step(talk), "");
+  assert.equal(step([...talk, call("c1", { name: "list_terminals", status: "running" })]), "List terminals.");
+  const second = [...talk, call("c1", { name: "list_terminals" }), call("c2", { name: "read_terminal", status: "running" })];
+  assert.equal(step(second), "Step 2: Read terminal.");
+  assert.equal(step([...talk, call("c1", { name: "list_terminals" })]), "");
 });

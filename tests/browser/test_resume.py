@@ -184,7 +184,7 @@ def test_another_window_takes_the_call_and_it_is_taken_back(product: Product, li
     product.logged(sid, "session.ended")
     line.mend()
     studio.until_state("ended")
-    expect(studio.page.get_by_role("status")).to_contain_text("The call is over")
+    expect(studio.page.get_by_role("status")).to_contain_text("The call has ended")
     assert studio.snapshot()["error"] is None
     studio.button("Start again").click()
     studio.until("(s, old) => s.connection === 'connected' && s.sessionId !== old", sid)

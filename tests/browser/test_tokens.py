@@ -60,7 +60,7 @@ def test_studio_asks_for_a_token_and_goes_on_with_it(served: Past, folder: Path,
     field = page.get_by_role("textbox", name="Token")
     field.fill("x" * 43)
     field.press("Enter")
-    expect(page.get_by_role("status").filter(has_text="does not count")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="is not valid")).to_be_visible()
     field.fill(admin(folder))
     field.press("Enter")
     expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
