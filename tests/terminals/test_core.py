@@ -111,6 +111,17 @@ def test_a_program_that_says_what_it_does_counts_before_silence() -> None:
     ]  # fmt: skip
 
 
+def test_a_program_that_says_that_it_asks_and_not_what_has_the_words_of_its_screen() -> None:
+    known = state.reported(state.begun("agent", 0), Report("", "blocked", "permission"), 1)
+    assert state.state(known).words == ""
+    shown = state.state(state.shows(known, "blocked", "question", "Run it?", 2))
+    assert (shown.words, shown.reason, shown.source, shown.since) == ("Run it?", "permission", "program", 1)
+    spoken = state.reported(known, Report("", "blocked", "permission", "May I?"), 3)
+    assert state.state(state.shows(spoken, "blocked", "question", "Run it?", 4)).words == "May I?"
+    works = state.reported(known, Report("", "working"), 5)
+    assert state.state(state.shows(works, None, "", "", 6)).words == ""
+
+
 def test_of_a_programs_parts_the_most_urgent_counts_until_it_is_cleared() -> None:
     steps = [Report("main", "working"), Report("main/sub", "blocked", "question", "Which?"), Report("main/sub", "clear")]
     assert phases("agent", *steps) == ["working", "blocked", "working"]

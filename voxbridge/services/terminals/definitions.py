@@ -69,17 +69,30 @@ MANIFESTS: Final[Mapping[str, tuple[Look, ...]]] = {
 }
 """Looks of the questions of programs, by manifest; that of no name is every program's. The first that fits counts."""
 
+_BELOW: Final[Mapping[str, re.Pattern[str]]] = {"codex": re.compile(r"^ *\$ (\S.*(?:\n +\S.*)*)$", re.MULTILINE)}
+_ABOVE: Final[Mapping[str, re.Pattern[str]]] = {"gemini": re.compile(r"^[ │]*\? +(\S.*?)[ │]*$", re.MULTILINE)}
+"""Subjects of questions, by manifest, where a program writes them on rows of their own below or above: a command, a file."""
+
 LAST_ROWS: Final = 24
 """Rows of the screen that are looked at, from its last one."""
 
 
 def look(manifest: str, rows: list[str]) -> tuple[Phase, Reason, str] | None:
-    """Return what the last rows of a screen show, and the last row that shows it: an answered question may stand above."""
+    """Return what a screen's last rows show, and the last row that shows it (an answered question may stand above), with its subject."""
     shown = "\n".join(rows[-LAST_ROWS:])
     for one in MANIFESTS.get(manifest, MANIFESTS[""]):
-        if found := [match.group() for match in one.pattern.finditer(shown)]:
-            return one.phase, one.reason, found[-1].strip(" │┃|>❯╭╰─")
+        if found := list(one.pattern.finditer(shown)):
+            asks = found[-1]
+            subject = _subject(manifest, shown[: asks.start()], shown[asks.end() :])
+            return one.phase, one.reason, " ".join([asks.group().strip(" │┃|>❯╭╰─"), *subject])
     return None
+
+
+def _subject(manifest: str, above: str, below: str) -> list[str]:
+    """Return the subject of a question between these rows; an empty list if there is none."""
+    after = [match[1] for match in _BELOW[manifest].finditer(below)][:1] if manifest in _BELOW else []
+    before = [match[1] for match in _ABOVE[manifest].finditer(above)][-1:] if manifest in _ABOVE else []
+    return [*before, *after]
 
 
 class Definitions:

@@ -8,6 +8,7 @@ is refused, since each line would be submitted by itself.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 from voxbridge.services.terminals.core import keys, text
@@ -18,6 +19,9 @@ from voxbridge.shared.terminals.questions import Sent
 
 TYPING_US: Final = 2_000_000
 """Time after a person's last key in which nothing else is typed."""
+
+LOOK_S: Final = 0.1
+"""Seconds between two looks whether an agent has started: no event tells of it."""
 
 _PASTE: Final = (b"\x1b[200~", b"\x1b[201~")
 
@@ -42,7 +46,11 @@ def refused(terminal: Terminal, now: int, *, key: bool) -> str:
 
 
 async def send(terminal: Terminal, said: str, how: Submit, now: int, *, submit: bool) -> Sent:
-    """Type a text, and submit it; return whether the program took it, and how that is known."""
+    """Type a text, and submit it; return whether the program took it, and how that is known. Waits for an agent that is starting up."""
+    while terminal.alive and not terminal.has_started():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await terminal.news.wait()
     if reason := refused(terminal, now, key=False):
         return Sent(outcome="not_submitted", reason=reason)
     clean, removed = text.typed(said)

@@ -35,7 +35,8 @@ LOOK_S: Final = 0.3
 """Time without output after which the screen is looked at for a question."""
 
 SLOW_START_US: Final = 10_000_000
-"""Silence after which a shell counts as idle though its integration has not spoken."""
+"""Silence after which a shell counts as idle though its integration has not spoken, and time from its start in which an agent may be
+starting up."""
 
 KEYFRAME_EVERY: Final = 786_432
 """Bytes of output between two keyframes in the ring."""
@@ -219,13 +220,23 @@ class Terminal:
 
     def echo_off(self) -> bool:
         """Tell whether the program reads a line without showing it, as a password is read."""
-        if self._master is None:
-            return False
-        try:
-            local = termios.tcgetattr(self._master)[3]
-        except termios.error:
-            return False
+        local = self._local_modes()
         return bool(local & termios.ICANON) and not local & termios.ECHO
+
+    def has_started(self) -> bool:
+        """Tell whether an agent has begun to read its terminal: it speaks, takes pastes, or reads keys and no lines. Sooner, it may throw
+        away what is typed. One that does none of these has started after `SLOW_START_US`, and any other program at once."""
+        if self.meta.kind != "agent" or "program" in self.known.words or self.screen.mode("bracketed_paste"):
+            return True
+        return not self._local_modes() & termios.ICANON or self._clock.now_us() - self.known.started >= SLOW_START_US
+
+    def _local_modes(self) -> int:
+        if self._master is None:
+            return 0
+        try:
+            return int(termios.tcgetattr(self._master)[3])
+        except termios.error:
+            return 0
 
     def foreground(self) -> int:
         """Return the process group in the foreground; 0 where there is none."""
@@ -371,7 +382,8 @@ class Terminal:
             return
         self.look()
         # A shell that has signed no mark yet reads its user's files.
-        needed = SLOW_START_US if self.meta.integration and "shell" not in self.known.words else states.QUIET_US
+        starts = (self.meta.integration and "shell" not in self.known.words) or not self.has_started()
+        needed = SLOW_START_US if starts else states.QUIET_US
         if quiet < needed:
             self._look_in((needed - quiet) / 1e6 + 0.01)
         elif not self._silent:

@@ -148,7 +148,10 @@ def state(known: Known) -> State:
     if source is None:
         return State(phase="starting" if not known.output_at else "unknown", since=known.started)
     word = known.words[source]
-    return State(phase=word.phase, since=word.at, source=source, reason=word.reason, words=word.words, progress=word.progress)
+    shown = known.words.get("screen", _NOTHING)
+    # A program may say that it asks, and not what: its screen has the words, once the question is drawn.
+    asks = word.words or (shown.words if word.phase == shown.phase == "blocked" else "")
+    return State(phase=word.phase, since=word.at, source=source, reason=word.reason, words=asks, progress=word.progress)
 
 
 def explain(known: Known) -> tuple[Rung, ...]:
