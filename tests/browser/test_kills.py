@@ -95,7 +95,7 @@ def test_a_call_goes_on_when_a_process_is_killed(product: Product, open_studio: 
     product.until_ready()
     studio.until("(s) => s.connection === 'connected' && ['listening', 'speaking'].includes(s.state)")
     if pause_s <= KEPT_S:
-        studio.until(SAID, r"(12|twelve)\W+times\W+(12|twelve)")
+        studio.until(SAID, r"(12|twelve)\b.*\b(12|twelve)")  # a word at which the sound was cut may be misheard
     studio.until(ANSWERED, 2)  # the content of the small model's answer is not checked
     studio.until_quiet()
 
