@@ -149,7 +149,7 @@ async def test_what_a_macro_cannot_do_is_said_before_it_is_saved(executors: Exec
         ({"steps": ["run_macro"]}, "cannot call run_macro"),
         ({"steps": [{"run": "night"}]}, "never end"),
         ({"steps": ECHOES, "trigger": "yes"}, "answer to questions"),
-        ({"steps": ECHOES, "trigger": "say {what}"}, "no input"),
+        ({"steps": ECHOES, "trigger": "say {what}"}, "not an input"),
         ({"steps": ECHOES, "policy": "explode"}, "for `policy`"),
         ({"steps": [{"call": "echo", "arguments": {"text": "x" * DOCUMENT_BYTES}}]}, "at most"),
     ]

@@ -95,7 +95,7 @@ BAD: list[tuple[Any, str]] = [
     (note(text="${steps.step2.result.x}"), "runs later"),
     (note(text="${steps.nowhere.result.x}"), "does not exist"),
     (note(text="${env.HOME}"), "refers to nothing"),
-    (note(text="${prev"), "no pipe"),
+    (note(text="${prev"), "not a pipe"),
     ({"call": "find", "when": "${steps.step2.result.x} == 1"}, "runs later"),
     ({"call": "find", "when": "open('/etc/passwd')"}, "cannot be used"),
     ({"call": "find", "on_error": {"fallback": {"call": "nothing"}}}, "no function 'nothing'"),
