@@ -43,10 +43,19 @@ def test_what_nobody_could_have_said_in_the_time_is_taken_once(text: str, second
 
 def test_a_long_recording_is_cut_where_it_is_quiet() -> None:
     samples = np.full(40 * RATE, 0.5, np.float32)
-    samples[26 * RATE : 26 * RATE + RATE // 5] = 0
+    samples[21 * RATE : 21 * RATE + RATE // 5] = 0
     first, second = _windows(samples)
-    assert abs(first.size - 26 * RATE) < RATE // 4
+    assert abs(first.size - 21 * RATE) < RATE // 4
     assert first.size + second.size == samples.size
+
+
+@pytest.mark.parametrize("seconds", [29.1, 31, 45, 58, 58.1, 60, 87.5, 120])
+def test_the_parts_of_a_long_recording_have_about_one_length(seconds: float) -> None:
+    samples = np.random.default_rng(5).normal(0, 0.1, round(seconds * RATE)).astype(np.float32)
+    parts = [part.size / RATE for part in _windows(samples)]
+    assert sum(parts) == pytest.approx(seconds)
+    assert max(parts) <= WINDOW_SECONDS
+    assert min(parts) >= 10, "no word is left by itself"
 
 
 @pytest.mark.parametrize(("language", "seconds", "tokens"), [("bn", 7.5, 182), ("hi", 10.0, 132), ("en", 7.5, 30), ("ja", 10.0, 60)])
