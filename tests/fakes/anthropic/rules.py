@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from jsonschema import Draft202012Validator
+
 from tests.fakes.sse import Request
 
 MODELS: Final = ("claude-sonnet-5", "claude-sonnet-5-5", "claude-opus-5", "claude-haiku-4-5", "claude-haiku-5-5", "claude-sonnet-4-6")
@@ -114,12 +116,21 @@ def _tools(body: dict[str, Any]) -> None:
         _want(fits, f"{path}name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
         _want(isinstance(tool.get("input_schema"), dict), f"{path}input_schema: Field required")
         _want(tool["input_schema"].get("type") == "object", f"{path}input_schema.type: Field required")
+        _schema(tool["input_schema"], path)
     names = [tool["name"] for tool in tools]
     _want(len(names) == len(set(names)), "tools: Tool names must be unique.")
     choice = body.get("tool_choice")
     if choice is not None:
         _want(bool(tools), "tool_choice may only be specified while providing tools.")
         _want(choice.get("type") in _CHOICES, "tool_choice: Input tag does not match any of the expected tags")
+
+
+def _schema(schema: dict[str, Any], path: str) -> None:
+    """Check the arguments of a tool; from reported errors: n8n-io/n8n #30590 for names, anthropics/claude-code #4753 for schemas."""
+    fit = all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in schema.get("properties", {}))
+    _want(fit, f"{path}input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$'")
+    sound = Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(schema)
+    _want(sound, f"{path}input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12")
 
 
 def _messages(body: dict[str, Any], *, strict_roles: bool, paused: Any) -> None:

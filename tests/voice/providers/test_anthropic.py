@@ -92,6 +92,19 @@ async def test_parallel_calls_whose_arguments_come_in_pieces_are_put_together(se
     ]
 
 
+async def test_names_of_arguments_that_the_service_refuses_are_told_and_read_as_others(server: AnthropicServer, models: Models) -> None:
+    names = ("$top", "top", "user name", "user-name", "x" * 65, "名前", "[]")
+    parameters = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": ["$top", "top"]}
+    server.script([Use("list_files", {"top_2": "3", "top": "4", "user_name": "Ada", "argument": "x"}), Use("add", {"$top": 1})])
+    asked = ask(functions=(Function(name="list_files", description="Files.", parameters=parameters), ADD))
+    calls = [one for one in await written(models, asked) if isinstance(one, ToolRequested)]
+    assert calls[0].arguments == {"$top": "3", "top": "4", "user name": "Ada", "名前": "x"}
+    assert calls[1].arguments == {"$top": 1}
+    (told,) = [tool["input_schema"] for tool in server.bodies[0]["tools"] if tool["name"] == "list_files"]
+    assert list(told["properties"]) == ["top_2", "top", "user_name", "user-name", "x" * 56, "argument", "argument_2"]
+    assert told["required"] == ["top_2", "top"]
+
+
 async def test_all_calls_of_a_message_are_answered_in_the_next_one_with_failures_marked(server: AnthropicServer, models: Models) -> None:
     history = (
         HI,

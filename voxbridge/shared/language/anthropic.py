@@ -7,7 +7,7 @@ key (`endpoints`). A crash here loses the answer in progress.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import anthropic
 import httpx2
 from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 from anthropic.types import RawContentBlockDeltaEvent, RawMessageDeltaEvent, RawMessageStreamEvent
+from msgspec.structs import replace
 
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.errors import VoxbridgeError
@@ -172,8 +173,9 @@ class Claude:
                 body = {**asked, "messages": [*asked["messages"], {"role": "assistant", "content": said}]}
             else:
                 raise base.refused(f"paused more than {PAUSES_LIMIT} times.")
+        names = {function.name: dialects.anthropic_names(function.parameters) for function in request.functions}
         for call in calls:
-            yield call
+            yield _as_declared(call, names.get(call.name, {}))
         yield Completed(effect=effect, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
@@ -211,6 +213,13 @@ def _tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
     ]
     tools[-1]["cache_control"] = _CACHED
     return tools
+
+
+def _as_declared(call: ToolRequested, names: Mapping[str, str]) -> ToolRequested:
+    """Return a call with the arguments' own names, where the model was told others."""
+    if not names:
+        return call
+    return replace(call, arguments={names.get(name, name): value for name, value in call.arguments.items()})
 
 
 def _names(uses: Sequence[ToolUse]) -> list[dict[str, Any]]:

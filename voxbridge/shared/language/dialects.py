@@ -6,6 +6,7 @@ checks every argument by the original schema. Pure. Order and bytes are stable, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ Schema = dict[str, Any]
 NODES_LIMIT: Final = 5_000
 """Values in a schema beyond which no further reference is replaced: any value is allowed there."""
 
+_ANTHROPIC_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_NOT_ANTHROPIC: Final = re.compile(r"[^a-zA-Z0-9_.-]+")
 _COMBINED: Final = ("anyOf", "oneOf", "allOf")
 _EMPTY: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
@@ -28,8 +31,32 @@ def openai(schema: Schema) -> Schema:
 
 
 def anthropic(schema: Schema) -> Schema:
-    """Return a schema for Anthropic: an object at the top, without alternatives there."""
-    return _object(_walk(schema, _kept))
+    """Return a schema for Anthropic: an object at the top, without alternatives there, with the names of `anthropic_names`."""
+    found = _object(_walk(schema, _kept))
+    told = {name: alias for alias, name in anthropic_names(schema).items()}
+    if not told:
+        return found
+    found["properties"] = {told.get(name, name): of for name, of in found["properties"].items()}
+    if isinstance(found.get("required"), list):
+        found["required"] = [told.get(name, name) for name in found["required"]]
+    return found
+
+
+def anthropic_names(schema: Schema) -> dict[str, str]:
+    """Return the arguments' own names by those that Anthropic is told, where it refuses them (`$filter`, `user name`). It refuses the
+    whole request for one: github.com/n8n-io/n8n/issues/30590, github.com/ComposioHQ/composio/issues/3500."""
+    names = list(_object(schema)["properties"])
+    found: dict[str, str] = {}
+    for name in names:
+        if _ANTHROPIC_NAME.fullmatch(name):
+            continue
+        alias = base = _NOT_ANTHROPIC.sub("_", name).strip("_")[:56] or "argument"
+        number = 1
+        while alias in names or alias in found:
+            number += 1
+            alias = f"{base}_{number}"
+        found[alias] = name
+    return found
 
 
 def _walk(schema: Any, change: Callable[[Schema], Schema]) -> Any:
