@@ -109,7 +109,7 @@ def test_a_key_is_set_and_forgotten_and_never_shown(visit: Visit, size: str) -> 
     studio.complaints.clear()
     field.fill("sk-only-in-this-test")
     field.press("Enter")
-    expect(card.get_by_role("status")).to_contain_text("The key is stored")
+    expect(card.get_by_role("status")).to_contain_text("Key saved")
     expect(card).to_contain_text("Stored here, encrypted.")
     expect(field).to_have_value("")
     assert "sk-only-in-this-test" not in page.content()
