@@ -201,6 +201,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/tools/every_function/test_table.py::test_every_function_refuses_what_its_schema_does_not_have": "tests/tools/test_limits.py",
     "tests/tools/mcp/test_calls.py": "some tests of the module stay; tests/tools/mcp",
     "tests/tools/mcp/test_hostile_servers.py": "some tests of the module stay",
+    "tests/tools/mcp/test_odd_schemas.py::test_each_alone_beside_a_good_one_works_or_is_named": "all at once beside it",
     "tests/tools/mcp/test_servers.py": "tests/tools/mcp/test_calls.py",
     "tests/tools/packs/test_code.py::test_a_bomb_for_a_parser_costs_its_own_call_at_most": "tests/tools/test_children.py",
     "tests/tools/packs/test_codegen.py::test_components_bundle_pass_the_strict_compiler_and_render": "the other tests of the module",

@@ -119,6 +119,7 @@ PROOFS: dict[Limit, Refused | Kept | Elsewhere] = {
     ("mcp.config", "EXAMPLES_LIMIT"): Elsewhere("tools/mcp/test_config.py", "test_what_people_say_for_a_tool_is_the_later_rules"),
     ("mcp.connection", "TOOLS_LIMIT"): MANY,
     ("mcp.connection", "PAGES_LIMIT"): MANY,
+    ("mcp.connection", "REFUSED_LIMIT"): Elsewhere("tools/mcp/test_odd_schemas.py", "test_of_many_refused_tools_the_first_are_named"),
     ("loading", "_WHY_LIMIT"): Elsewhere(
         "tools/test_loading.py", "test_each_pack_that_cannot_be_used_is_named_with_its_reason_and_the_others_serve"
     ),

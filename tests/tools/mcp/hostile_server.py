@@ -34,6 +34,9 @@ def tools() -> list[dict[str, Any]]:
         return [tool("one"), tool("ONE"), tool("two")]
     if HOW == "changing":
         return [tool("pay", FILE.read_text())]
+    if HOW == "schemas":
+        odd = [{**tool(f"odd_{number}"), "inputSchema": schema} for number, schema in enumerate(json.loads(FILE.read_text()))]
+        return [tool("work"), *odd]
     if HOW == "learning":
         return [tool("learn"), tool("recite")] if FILE.exists() else [tool("learn")]
     if HOW == "lying":

@@ -17,7 +17,7 @@ import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from voxbridge.services.tools.mcp import content, web
 from voxbridge.services.tools.mcp.config import Hints, Server, wants
@@ -43,6 +43,10 @@ RELIST_S: Final = 1.0
 LOOK_S: Final = 60.0
 """Seconds between two readings of the tools of a server over HTTP, whose end nobody says."""
 
+REFUSED_LIMIT: Final = 32
+"""Tools that are named as refused; beyond them, none is."""
+
+_HINTS: Final = ("readOnlyHint", "destructiveHint")
 _RESULT: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 _CLIENT: Final = types.Implementation(name="voxbridge", version="1")
 
@@ -210,21 +214,19 @@ class Connection:
         refused: list[str] = []
         cursor: str | None = None
         for _ in range(PAGES_LIMIT):
-            params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
-            page = await client.session.list_tools(params=params)
-            for tool in page.tools:
-                if wants(self._server, tool.name):
+            tools, cursor = await _page(client, cursor)
+            for tool in tools:
+                if wants(self._server, str(tool.get("name", ""))):
                     try:
                         found.append(_offer(tool))
                     except VoxbridgeError as error:
                         refused.append(error.message)
-            cursor = page.next_cursor
             if len(found) > TOOLS_LIMIT or not cursor:
                 break
         if len(found) > TOOLS_LIMIT or cursor:
             message = f"it offers more than {TOOLS_LIMIT} tools; name those that are wanted under `only` of {self.name}"
             raise VoxbridgeError(Code.TOO_LARGE, message, field="only", limit=TOOLS_LIMIT)
-        self._say(Offered(server=self.name, tools=tuple(found), refused=tuple(refused[:8])))
+        self._say(Offered(server=self.name, tools=tuple(found), refused=tuple(refused[:REFUSED_LIMIT])))
 
     # --- answers ---
 
@@ -262,10 +264,46 @@ class Connection:
         self._say(Condition(server=self.name, state=state, why=clean(why, 400), group=group, protocol=clean(protocol, 32)))
 
 
-def _offer(tool: types.Tool) -> Offer:
-    said = tool.annotations
-    hints = Hints(read_only=said.read_only_hint, destructive=said.destructive_hint) if said else Hints()
-    return offer(tool.name, tool.description or tool.title or "", tool.input_schema, tool.output_schema, hints)
+class _Listing(BaseModel):
+    """A page of tools as the server wrote them."""
+
+    tools: list[dict[str, Any]] = []
+    next_cursor: str | None = Field(default=None, alias="nextCursor")
+
+
+async def _page(client: Client, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    """Return a page of tools, and the cursor of the next one. The SDK refuses a whole page for one tool whose form MCP does not have; it is
+    read again then, as it is."""
+    params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+    try:
+        page = await client.session.list_tools(params=params)
+    except ValidationError:
+        listing = await _as_written(client.session, params)
+        return listing.tools, listing.next_cursor
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools], page.next_cursor
+
+
+async def _as_written(session: Any, params: types.PaginatedRequestParams | None) -> _Listing:
+    """Ask for a page without the SDK's judgement, which it has no public way to leave out."""
+    asked = types.ListToolsRequest(params=params).model_dump(mode="json", by_alias=True, exclude_none=True)
+    options: dict[str, Any] = {}
+    session._stamp(asked, options)  # noqa: SLF001
+    answer = await session._dispatcher.send_raw_request(asked["method"], asked.get("params"), options)  # noqa: SLF001
+    return _Listing.model_validate(answer)
+
+
+def _offer(tool: dict[str, Any]) -> Offer:
+    """Return a tool as it may be shown. Raises `INVALID_ARGUMENT`."""
+    name, output = tool.get("name"), tool.get("outputSchema")
+    if not isinstance(name, str):
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, "A tool without a name is not offered.", field="name")
+    texts = [text for text in (tool.get("description"), tool.get("title")) if isinstance(text, str) and text]
+    said = tool.get("annotations")
+    read_only, destructive = (said.get(hint) for hint in _HINTS) if isinstance(said, dict) else (None, None)
+    hints = Hints(
+        read_only=read_only if isinstance(read_only, bool) else None, destructive=destructive if isinstance(destructive, bool) else None
+    )
+    return offer(name, texts[0] if texts else "", tool.get("inputSchema", {}), output if isinstance(output, dict) else None, hints)
 
 
 def _said(error: BaseException) -> str:

@@ -6,7 +6,8 @@ A schema is read once, when its tool is offered. What is odd and clear is put ri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 TYPES: Final = ("string", "number", "integer", "boolean", "null", "array", "object")
@@ -44,6 +45,39 @@ _DROPPED: Final = ("$schema", "$id", "$anchor", "$comment", "$defs", "definition
 _PARTS: Final = ("not", "contains", "propertyNames", "if", "then", "else")
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        re.compile(value)
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+    return True
+
+
+_VALUES: Final[Mapping[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("title", "description", "format", "contentEncoding", "contentMediaType"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"), _is_count
+    ),
+    **dict.fromkeys(("uniqueItems", "readOnly", "writeOnly", "deprecated"), lambda value: isinstance(value, bool)),
+    "multipleOf": lambda value: _is_number(value) and value > 0,
+    "pattern": _is_pattern,
+    "examples": lambda value: isinstance(value, list),
+    "patternProperties": lambda value: isinstance(value, Mapping) and all(map(_is_pattern, value)),
+    "dependentRequired": lambda value: isinstance(value, Mapping),
+    "dependentSchemas": lambda value: isinstance(value, Mapping),
+}
+"""Judges of the values of words. A vendor refuses a request for one wrong value in one schema, with all tools in it."""
+
+
 class Unusable(Exception):
     """A schema that no model can be told, and why."""
 
@@ -51,7 +85,8 @@ class Unusable(Exception):
 def normal(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a tool's arguments, an object, as models are told it. Raises `Unusable`."""
     found = _Reader(schema).read(schema, ())
-    if found.get("type", "object") != "object":
+    kinds = found.get("type", "object")
+    if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
         raise Unusable("its arguments are not an object")
     return {**found, "type": "object", "properties": found.get("properties", {})}
 
@@ -76,7 +111,7 @@ class _Reader:
             beside = {word: value for word, value in schema.items() if word not in _DROPPED}
             schema = {**found, **beside} if beside else found
         kept = {word: value for word, value in schema.items() if word not in _DROPPED}
-        kept = self._typed(kept)
+        kept = self._typed(_valued(kept))
         kept = self._combined(kept, trail)
         return self._structured(kept, trail)
 
@@ -174,6 +209,15 @@ class _Reader:
             elif word in schema and not isinstance(schema[word], bool):
                 del schema[word]
         return schema
+
+
+def _valued(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without the words whose values mean nothing, such as a length of -1; the server judges by its own. The bounds of an
+    old draft, where `exclusiveMinimum` says of `minimum` what it means, are those of today."""
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if schema.get(exclusive) is True and bound in schema:
+            schema[exclusive] = schema.pop(bound)
+    return {word: value for word, value in schema.items() if word not in _VALUES or _VALUES[word](value)}
 
 
 def _list(found: Any, word: str) -> list[Any]:
