@@ -118,6 +118,9 @@ def test_a_program_that_says_that_it_asks_and_not_what_has_the_words_of_its_scre
     assert (shown.words, shown.reason, shown.source, shown.since) == ("Run it?", "permission", "program", 1)
     spoken = state.reported(known, Report("", "blocked", "permission", "May I?"), 3)
     assert state.state(state.shows(spoken, "blocked", "question", "Run it?", 4)).words == "May I?"
+    dialog = state.reported(known, Report("", "blocked", "", "dialog open"), 5)
+    assert (state.state(dialog).words, state.asks_without_words(dialog), state.asks_without_words(spoken)) == ("dialog open", True, False)
+    assert state.state(state.shows(dialog, "blocked", "question", "Use auto mode?", 6)).words == "Use auto mode?"
     works = state.reported(known, Report("", "working"), 5)
     assert state.state(state.shows(works, None, "", "", 6)).words == ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from voxbridge.services.terminals.core.text import words
-from voxbridge.services.terminals.definitions import look
+from voxbridge.services.terminals.definitions import dialog, look
 from voxbridge.shared.terminals.model import Reason
 
 CODEX = """
@@ -43,6 +43,17 @@ GEMINI = """
 """
 
 
+CLAUDE = """
+  Make auto mode your default permission mode?
+
+  Auto mode lets Claude handle permission prompts automatically. Claude checks each tool call for risky actions and
+  prompt injection before executing, runs the ones it assesses as lower-risk, and blocks the rest.
+
+  ❯ Yes, set auto mode as my default permission mode
+    No, keep manual mode
+"""
+
+
 @pytest.mark.parametrize(
     ("manifest", "screen", "found"),
     [
@@ -59,6 +70,12 @@ def test_a_question_is_read_off_the_screen_with_its_subject(manifest: str, scree
     seen = look(manifest, screen.split("\n"))
     assert seen is None or seen[0] == "blocked"
     assert (seen and (seen[1], words(seen[2]))) == found
+
+
+def test_a_dialog_that_no_manifest_knows_has_its_question() -> None:
+    assert look("claude", CLAUDE.split("\n")) is None
+    assert dialog(CLAUDE.split("\n")) == "Make auto mode your default permission mode?"
+    assert dialog(["Shall we?", "$ "]) == dialog(["nothing"]) == ""
 
 
 def test_a_subject_above_the_question_of_codex_is_not_its_own() -> None:

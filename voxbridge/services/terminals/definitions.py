@@ -73,6 +73,8 @@ _BELOW: Final[Mapping[str, re.Pattern[str]]] = {"codex": re.compile(r"^ *\$ (\S.
 _ABOVE: Final[Mapping[str, re.Pattern[str]]] = {"gemini": re.compile(r"^[ │]*\? +(\S.*?)[ │]*$", re.MULTILINE)}
 """Subjects of questions, by manifest, where a program writes them on rows of their own below or above: a command, a file."""
 
+_DIALOG: Final = re.compile(r"^[ │]*(\S.*\?)[ │]*$(?=(?:\n.*){0,8}?\n[ │]*[❯›●>] \S)", re.MULTILINE)
+
 LAST_ROWS: Final = 24
 """Rows of the screen that are looked at, from its last one."""
 
@@ -86,6 +88,13 @@ def look(manifest: str, rows: list[str]) -> tuple[Phase, Reason, str] | None:
             subject = _subject(manifest, shown[: asks.start()], shown[asks.end() :])
             return one.phase, one.reason, " ".join([asks.group().strip(" │┃|>❯╭╰─"), *subject])
     return None
+
+
+def dialog(rows: list[str]) -> str:
+    """Return the question of an open dialog: a row that ends with a question mark, above a choice that a pointer stands before; empty if
+    there is none. Prose above a prompt looks like that, too, so it is for programs that say that they ask."""
+    found = _DIALOG.findall("\n".join(rows[-LAST_ROWS:]))
+    return str(found[-1]) if found else ""
 
 
 def _subject(manifest: str, above: str, below: str) -> list[str]:

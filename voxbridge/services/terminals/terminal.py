@@ -21,7 +21,7 @@ from voxbridge.services.terminals.commands import Commands, Last
 from voxbridge.services.terminals.core import state as states
 from voxbridge.services.terminals.core.marks import Prompt, Query, Report, of_sequence
 from voxbridge.services.terminals.core.text import words
-from voxbridge.services.terminals.definitions import look
+from voxbridge.services.terminals.definitions import dialog, look
 from voxbridge.services.terminals.inlet import Inlet
 from voxbridge.services.terminals.outlet import Outlet
 from voxbridge.services.terminals.ring import Keyframe, Ring
@@ -353,6 +353,8 @@ class Terminal:
         """Look at the screen for what its program asks."""
         rows = self.screen.rows()
         phase, reason, said = look(self.meta.manifest, rows) or (None, "", "")
+        if phase is None and states.asks_without_words(self.known) and (question := dialog(rows)):
+            phase, reason, said = "blocked", "question", question
         if self.echo_off():  # the terminal itself says so
             phase, reason, said = "blocked", "auth", rows[-1] if rows else ""
         before = states.state(self.known)

@@ -19,6 +19,9 @@ from voxbridge.shared.terminals.questions import Rung
 QUIET_US: Final = 1_500_000
 """Time without output after which an agent that says nothing of itself counts as idle."""
 
+_NO_WORDS: Final = ("", "dialog open")
+"""Words that say nothing of a question; the second ones are those of Claude Code 2.1.332."""
+
 PARTS_LIMIT: Final = 256
 """Parts of a program that may report at a time."""
 
@@ -150,8 +153,14 @@ def state(known: Known) -> State:
     word = known.words[source]
     shown = known.words.get("screen", _NOTHING)
     # A program may say that it asks, and not what: its screen has the words, once the question is drawn.
-    asks = word.words or (shown.words if word.phase == shown.phase == "blocked" else "")
+    asks = shown.words if word.phase == shown.phase == "blocked" and word.words in _NO_WORDS else word.words
     return State(phase=word.phase, since=word.at, source=source, reason=word.reason, words=asks, progress=word.progress)
+
+
+def asks_without_words(known: Known) -> bool:
+    """Tell whether the program says that it asks, and not what."""
+    word = known.words.get("program", _NOTHING)
+    return word.phase == "blocked" and word.words in _NO_WORDS
 
 
 def explain(known: Known) -> tuple[Rung, ...]:
