@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import defaultdict
 from typing import Final
 
 import psutil
@@ -39,7 +39,7 @@ async def at_rest(quick: bool, say: Say) -> Found:
                 raise StackError(f"The installation took more than {SETTLED:.0%} of a core for {SETTLED_WITHIN_S:g} s.")
         say(f"at_rest: reading for {seconds:g} s")
         shares = await _shares(product.up, seconds)
-    most = ", ".join(f"{name} {share:.1f}" for name, share in shares.most_common(5))
+    most = ", ".join(f"{name} {share:.1f}" for name, share in sorted(shares.items(), key=lambda one: -one[1])[:5])
     row = Figure(
         area="at_rest",
         what="processor time at rest, the whole installation with the local models",
@@ -52,15 +52,15 @@ async def at_rest(quick: bool, say: Say) -> Found:
     return [row], {"shares": dict(shares)}, []
 
 
-async def _shares(up: psutil.Process, seconds: float) -> Counter[str]:
+async def _shares(up: psutil.Process, seconds: float) -> dict[str, float]:
     """Return the percentages of a core that the processes took within so many seconds, by name; those of one name together."""
     before, begun = _used(up), time.monotonic()
     await asyncio.sleep(seconds)
     after, took = _used(up), time.monotonic() - begun
-    shares: Counter[str] = Counter()
+    shares: dict[str, float] = defaultdict(float)
     for (pid, name), used in after.items():
         if (pid, name) in before:
-            shares[name] += 100 * (used - before[pid, name]) / took  # type: ignore[assignment]  # a Counter adds floats as well
+            shares[name] += 100 * (used - before[pid, name]) / took
     return shares
 
 
@@ -81,4 +81,4 @@ def _name(process: psutil.Process) -> str:
     modules = [word.removeprefix("voxbridge.services.") for word in words if word.startswith("voxbridge.services.")]
     if modules:
         return modules[0]
-    return "supervisor" if any(word.endswith("voxbridge") for word in words[:2]) else process.name()
+    return "supervisor" if any(word.endswith("voxbridge") for word in words[:3]) else process.name()

@@ -36,6 +36,9 @@ BYTES_PER_S: Final = 16 * 1024 * 1024
 GRACE_S: Final = 0.5
 """Seconds that a server may take to end once its input is closed."""
 
+KILLED_S: Final = 5.0
+"""Seconds that a killed server may take to be gone, on a machine that does other things."""
+
 WATCH_S: Final = 0.5
 CUT_CODE: Final = -32_099
 """Code of the error that stands for a message that was cut."""
@@ -97,7 +100,7 @@ class Process:
         self._family.kill()
         self.ended.set()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_S):
+            async with asyncio.timeout(KILLED_S):
                 await self._running.wait()
 
 
