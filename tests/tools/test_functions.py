@@ -15,10 +15,10 @@ from num2words import num2words
 from voxbridge.services.tools import zones
 from voxbridge.services.tools.packs.everyday import calculator, notes, timer
 from voxbridge.services.tools.packs.everyday.places import places
-from voxbridge.services.tools.packs.everyday.spoken_arithmetic import as_expression
 from voxbridge.services.tools.packs.everyday.time import current_time, told
 from voxbridge.services.tools.registry import BUILT_IN, load
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.spoken_arithmetic import as_expression
 from voxbridge.shared.store.store import Note
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import msgspec
 
 from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
-from voxbridge.services.models.choice import orders
+from voxbridge.services.models.choice import orders, reckoning
 from voxbridge.services.models.choice.arguments import narrowed, takes_rest, with_rest, written
 from voxbridge.services.models.choice.router import Router
 from voxbridge.services.models.choice.several import besides, is_said, wishes
@@ -139,7 +139,7 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
     called = {message.call.name for message in _recent(messages) if message.call is not None}
     answers = messages[-1].role == "tool"
     said, made, answered = routers.asked(messages)
-    ordered = [] if answered else orders.read(said, tools)
+    ordered = [] if answered else orders.read(said, tools) or reckoning.read(said, tools)
     if ordered:
         return _ordered(ordered, made, messages, tools)
     wanted = partial(routers.wanted, router)
@@ -173,15 +173,21 @@ def _ordered(ordered: Sequence[orders.Order], made: int, messages: list[chatml.M
         return _Chosen(chatml.Choice("none"), [], 0.0, few, more=False, messages=messages)
     order = ordered[made]
     tool = next(one for one in few if one.name == order.function)
-    values = {name: {"enum": [value]} for name, value in order.arguments.items()}
-    fixed = msgspec.structs.replace(tool, parameters={"type": "object", "properties": values, "required": list(values)})
-    return _Chosen(chatml.Choice("required"), [fixed], 0.0, few, made + 1 < len(ordered), messages)
+    return _Chosen(chatml.Choice("required"), [_fixed(tool, order)], 0.0, few, made + 1 < len(ordered), messages)
 
 
 def _for(tool: chatml.Tool, said: str, rest: str) -> chatml.Tool:
     """Return a tool as one request may call it; `rest` is what the request asks for besides."""
+    if whole := reckoning.read(said, [tool]):
+        return _fixed(tool, whole[0])
     known = narrowed(tool.parameters, said, tool.names)
     return msgspec.structs.replace(tool, parameters=with_rest(tool.parameters, known, rest) if takes_rest(tool.parameters) else known)
+
+
+def _fixed(tool: chatml.Tool, order: orders.Order) -> chatml.Tool:
+    """Return a tool that can only be called as an order says."""
+    values = {name: {"enum": [value]} for name, value in order.arguments.items()}
+    return msgspec.structs.replace(tool, parameters={"type": "object", "properties": values, "required": list(values)})
 
 
 def _usage(step: Step) -> dict[str, Any]:

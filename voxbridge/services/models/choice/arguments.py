@@ -12,12 +12,28 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
-from voxbridge.services.models.choice import features
+from voxbridge.services.models.choice import features, kinds
 from voxbridge.services.models.choice.moods import mood
 from voxbridge.shared import spoken_durations
 
 SECONDS: Final = "seconds"
 """Argument that takes a length of time."""
+
+DATE: Final = "date"
+"""Argument that takes a day. A small model makes one up where the request names none."""
+
+_DAY: Final = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:to|yester)day|tomorrow|tonight|january|february|march|april|may|june|july|august"
+    r"|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|(?:next|last|this|coming) \w+"
+    r"|(?:days?|weeks?|months?|years?|fortnight)|date|summer|winter|spring|autumn|christmas|easter"
+    r"|first|second|third|\w*(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|teen|twentie|thirtie)th)\b"
+    r"|\d{4}|\d+[/-]\d|\d+\.\d+\.|\d(?:st|nd|rd|th)\b",
+    re.IGNORECASE,
+)
+"""Words that name a day, a season or a year."""
+
+UNITS: Final = ("from_unit", "to_unit")
+"""Arguments that take the unit of an amount and the one wanted. A small model writes both symbols of "1 MB in Mb" in the same letters."""
 
 REST: Final = "pending_request"
 """Argument that takes what a request asks for besides, in the user's words."""
@@ -88,7 +104,7 @@ def with_rest(schema: Mapping[str, Any], narrow: Mapping[str, Any], rest: str) -
 def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[str]] = NOTHING) -> dict[str, Any]:
     """Return the JSON Schema of a function's arguments for one request: enums hold only the values that the request names, if it names any;
     an argument that may be left out is left out if none of its values is named, and must be there if one is. A text that may be left out is
-    left out of a request that names nothing at all: "what time is it" has no place.
+    left out of a request that names nothing at all: "what time is it" has no place. A date is left out of one that names no day.
 
     `names` are the things that there are now, by argument: one that the request names is the only value then. A request that names none
     leaves the argument as it is: what does not exist is said as the user said it, and is not taken for the nearest that does.
@@ -105,13 +121,17 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     named = _named({**properties, **known}, spoken[1:] if spoken and spoken[0] in _VERBS else spoken)
     away, nameless = _turns_away(said, spoken), bool(spoken) and _NAMELESS.issuperset(spoken)
     others = not _OTHERS.isdisjoint(spoken)
+    units = kinds.conversion(said) if set(UNITS) <= properties.keys() else None
+    read = dict(zip(UNITS, units, strict=True)) if units else {}
     kept: dict[str, Any] = {}
     for name, value in properties.items():
-        if name in known:
+        if name in read:
+            kept[name] = {"enum": [read[name]]}
+        elif name in known:
             meant = _meant(named[name], features.words(said))
             kept[name] = {**known[name], **({} if others else {"enum": meant})} if meant else value
             required += [name] if meant and name not in required else []
-        elif name not in required and _is_free(value) and nameless:
+        elif name not in required and _is_free(value) and (nameless or (name == DATE and not _DAY.search(said))):
             continue
         elif name not in named:
             length = spoken_durations.seconds(said) if name == SECONDS else None

@@ -1,7 +1,8 @@
 """Features of a text: its words, pairs of words, parts of words and how they sound, hashed into a vector of fixed length.
 
-Nothing is looked up in a dictionary or a table of weights, so a text of any language has features. How a word sounds brings a misheard word
-near to the one that was meant ("witch" and "which"); joined neighbours do that for a word that was split ("play book").
+No word has to be known, so a text of any language has features; those that `kinds` knows have some of their kind besides. How a word
+sounds brings a misheard word near to the one that was meant ("witch" and "which"); joined neighbours do that for a word that was split
+("play book").
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+
+from voxbridge.services.models.choice import kinds
 
 DIMENSIONS: Final = 8_192
 WORDS_LIMIT: Final = 40
@@ -69,6 +72,15 @@ _QUIET: Final = re.compile("(?<!^)[aeiouyhw]")
 _DOUBLE: Final = re.compile(r"(.)\1+")
 
 _STEM, _PAIR, _PART, _SOUND, _JOINED_STEM, _JOINED_SOUND = 1.0, 0.7, 0.3, 0.5, 0.5, 0.25
+_KINDS: Final = {
+    kinds.NUMBER: 1.0,
+    kinds.UNIT: 1.0,
+    kinds.TIME: 1.0,
+    kinds.OPERATOR: 1.0,
+    kinds.PLACE: 0.4,
+    kinds.CLOCK: 1.0,
+    kinds.MONEY: 0.5,
+}
 _PARTS: Final = (3, 4, 5)
 
 
@@ -114,11 +126,27 @@ def weighed(text: str) -> dict[int, float]:
             for start in range(len(whole) - length + 1):
                 named["c" + whole[start : start + length]] = _PART
     named |= {f"w{one}": _STEM for one in stems}
+    named |= _of_kinds(kinds.marked(text)[-WORDS_LIMIT:])
     places: dict[int, float] = {}
     for name, weight in named.items():
         place = crc32(name.encode()) % DIMENSIONS
         places[place] = places.get(place, 0.0) + weight
     return places
+
+
+def _of_kinds(marked: Sequence[str]) -> dict[str, float]:
+    """Return the features of a text's kinds of words, and of what stands beside each; none for a text without any."""
+    named: dict[str, float] = {}
+    for before, one, after in zip(["", *marked], marked, [*marked[1:], ""], strict=False):
+        weight = _KINDS.get(one)
+        if weight is None:
+            continue
+        for name in (one, f"{before} {one}", f"{one} {after}", f"{before} {one} {after}"):
+            named["k" + name] = max(weight, named.get("k" + name, 0.0))
+    for one in (kinds.UNIT, kinds.TIME, kinds.PLACE):
+        if marked.count(one) > 1:
+            named["k2" + one] = _KINDS[one]
+    return named
 
 
 def rarity(texts: Sequence[dict[int, float]]) -> Floats:

@@ -352,6 +352,13 @@ what can I make from leftover rice / what do I cook with pumpkin / which wine su
 how many arms has a starfish / are you awake / do you breathe / are you a living being / who brought you up / who trained you
 who gave you your name / could you put that more simply / explain it like I'm five / in plain English please / what do you mean exactly
 what are you trying to say / nice to get to know you / charmed I'm sure / what is a good name for a horse / what is a young kangaroo named
+there are seven days in a week / a week has seven days / there are sixty seconds in a minute you know / it's 35 degrees in the shade
+it was ten degrees below zero last night / the baby weighs four kilos now / he's nearly two metres tall / we drove 300 miles on Sunday
+a ten kilometre walk is too much for me / the shop is two miles from here / I drink three litres of water a day / my phone has 64 gigabytes
+how many days does March have / how far is it from Vienna to Prague in kilometres / how tall is the Eiffel tower in metres
+how deep is the sea in fathoms / how heavy is an elephant in tonnes / how hot does an oven get in celsius / how old is the earth in years
+tell me about the history of the kilogram / who invented the inch / why is a foot called a foot / who won the 1966 cup
+what happened in 1789 / what did the cold war lead to / two thirds of them stayed at home / 3 / 5 of the village was there
 make up a long tale of a giant in ten sentences or more / the forest in a story of at least twenty sentences please
 a long story about a river please, fifteen sentences at the least / I want a very long fairy tale about winter
 tell me at length about a voyage over the ocean / narrate a tale about an old village in a dozen sentences

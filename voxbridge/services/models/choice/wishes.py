@@ -43,7 +43,7 @@ book a train to Hamburg / make a reservation at the Italian place / rent a car f
 check me in for my flight / cancel my hotel booking
 I want a room with a view for two nights / get me a seat on the train to Milan / reserve a court for tennis
 get us in at the steak house at seven / book a haircut / get me an earlier flight / a table by the window for six at eight
-plan my trip to Japan
+plan my trip to Japan / put me on the first ferry to Dublin / the next bus to Bern please
 
 call me a cab / get me a taxi to the airport / order a ride home / drive me to work / start the car / find me a parking space
 how do I get to the station / navigate to the nearest hospital / show me the way home / how is the traffic / when does the bus come

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final
 import simpleeval
 from msgspec import Meta
 
-from voxbridge.services.tools.packs.everyday.spoken_arithmetic import as_expression
 from voxbridge.services.tools.registry import Isolation, function
 from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.shared.spoken_arithmetic import as_expression
 
 EXPRESSION_LIMIT: Final = 200
 POWER_LIMIT: Final = 1_000

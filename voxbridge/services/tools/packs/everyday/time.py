@@ -29,7 +29,7 @@ def current_time(ctx: Context, place: Annotated[str, Meta(max_length=100, exampl
         what time is it in Madrid
         tell me the time in Sydney
         is it already morning in New York
-        how late is it over in Seoul
+        time in Ottawa
         what day is it in Auckland right now
         what's the local time for Toronto
         what's today's date in London

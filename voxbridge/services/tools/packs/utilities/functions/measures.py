@@ -80,6 +80,13 @@ async def convert_time_zone(
         what's noon Tokyo time in London
         at nine here in Madrid what time do they have in Lima
         tell me two pm Paris time in Mumbai
+        what is the time difference between Madrid and Boston
+        how many hours is Perth ahead of Cape Town
+        if it is 9 am in Boston what time is it in Madrid
+        what time is 10 am Vienna time in Delhi
+        what is 7:15 am in Miami in Los Angeles
+        4 pm Chicago in Lisbon
+        it is eight in the evening in Buenos Aires what time is it in Cape Town
     """
     source, target = (ctx.time_zone if zones.is_here(zone) else zone for zone in (from_zone, to_zone))
     return times.converted(time, source, target, date, now=datetime.fromtimestamp(ctx.now / 1_000_000, UTC))
@@ -108,6 +115,15 @@ def convert_units(amount: float, from_unit: Unit, to_unit: Unit) -> dict[str, An
         what are three miles in metres
         how many grams is half a pound
         five litres are how many gallons
+        one gigabyte in megabytes
+        how many inches are in a yard
+        how many hours are 90 minutes
+        convert two weeks to days
+        forty seconds in minutes
+        turn a hundred minutes into hours
+        how fast is ninety kilometres an hour in knots
+        change 300 seconds to minutes
+        one kilowatt hour in joules
     """
     return units.converted(amount, from_unit, to_unit)
 

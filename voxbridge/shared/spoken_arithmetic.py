@@ -30,8 +30,12 @@ _PARTS: Final = {
 _SIGNS: Final = str.maketrans(
     {"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "^": "\u2191", "√": " sqrt ", "²": " squared ", "³": " cubed "}
 )
+_ASKED: Final = r"\b(?:what is|what's|whats|what does|how much is|how much|calculate|compute|work out|equals?|is equal to|the result of)\b"
+_POLITE: Final = (
+    r"\b(?:please|(?:can|could|would|will) you|(?:tell|give) me)\b|\b(?:makes?|comes? to|what)$|^(?:hey|ok|okay|so|and|now|then)\b"
+)
 _PHRASES: Final[list[tuple[str, str | Callable[[re.Match[str]], str]]]] = [
-    (r"\b(?:what is|what's|whats|how much is|calculate|compute|work out|please|equals?|is equal to|the result of)\b", " "),
+    (rf"{_ASKED}|{_POLITE}", " "),
     (r"[=?]", " "),
     (r"\bhalf a dozen\b", " 6 "),
     (r"\b(?:(\d+(?:\.\d+)?) |an? )dozen\b", lambda found: f"({found[1] or 1} * 12)"),

@@ -1,0 +1,89 @@
+"""Requests that are a sum or a conversion: the call is read off them, and what is not read whole is left to the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.models.test_choice import trained
+from voxbridge.services.models.api import chat
+from voxbridge.services.models.api.bodies import ChatRequest
+from voxbridge.services.models.choice.reckoning import SAID_LIMIT, read
+from voxbridge.services.models.core import chatml
+from voxbridge.services.tools.packs.utilities.units import converted
+from voxbridge.services.tools.registry import BUILT_IN, load
+
+TOOLS = [chatml.Tool(tool.name, tool.description, tool.parameters) for tool in load(BUILT_IN, timeout_s=30).values()]
+
+
+@pytest.mark.parametrize(
+    ("said", "expression"),
+    [
+        ("what is 20 percent of 45", "(20/100) * 45"),
+        ("How much is 12.5 + 3?", "12.5 + 3"),
+        ("can you work out 6 x 7 please", "6 * 7"),
+        ("hey what is 4 times 13", "4 * 13"),
+        ("the square root of 144", "sqrt(144)"),
+        ("one two three plus four", "one two three plus four"),
+    ],
+)
+def test_a_sum_is_the_expression(said: str, expression: str) -> None:
+    """Kind: a sum that a small model writes down wrongly. What can be read in several ways stays as it was said, to be asked about."""
+    assert [(order.function, order.arguments) for order in read(said, TOOLS)] == [("calculate", {"expression": expression})]
+
+
+@pytest.mark.parametrize(
+    ("said", "amount", "units"),
+    [
+        ("convert 1 MB to Mb", 1, ("MB", "Mb")),
+        ("how many MB in 8 Mb", 8, ("Mb", "MB")),
+        ("how many seconds in a day", 1, ("day", "seconds")),
+        ("how many ounces are in a pound", 1, ("pound", "ounces")),
+        ("convert one and a half litres to pints", 1.5, ("litres", "pints")),
+        ("what's seventy-two fahrenheit in celsius?", 72, ("fahrenheit", "celsius")),
+        ("1,000 grams in kg please", 1000, ("grams", "kg")),
+        ("five miles is how many metres", 5, ("miles", "metres")),
+    ],
+)
+def test_a_conversion_is_its_amount_and_units(said: str, amount: float, units: tuple[str, str]) -> None:
+    (order,) = read(said, TOOLS)
+    assert (order.function, order.arguments) == ("convert_units", {"amount": amount, "from_unit": units[0], "to_unit": units[1]})
+    assert converted(amount, *units)["spoken"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "-40 C to F", "minus 40 C to F", "half a mile in feet", "a mile and a half in feet", "12,5 km in miles", "1/2 mile in km",
+        "5 feet 3 inches in cm", "$5 in cents", "two hundred square metres in acres", "what is 5", "what is 5 in cm", "5 minutes",
+        "ten minus", "set a timer for 5 minutes", "if I have 90 euros and spend 37 how much remains", "don't convert 5 miles to km",
+        "he said 5 + 5", "what is two plus two and set a timer", "9 am in London in Tokyo", "", "\ud800", "1 + " * SAID_LIMIT + "1",
+    ],
+)  # fmt: skip
+def test_what_is_not_read_whole_is_left_to_the_model(said: str) -> None:
+    assert read(said, TOOLS) == []
+
+
+def test_a_session_without_the_function_has_no_call() -> None:
+    others = [tool for tool in TOOLS if tool.name not in ("calculate", "convert_units")]
+    assert [read(said, others) for said in ("2 + 2", "5 miles in km")] == [[], []]
+
+
+def request(said: str) -> ChatRequest:
+    """Return a request to the model with the functions of an installation."""
+    tools = [{"type": "function", "function": {"name": one.name, "description": "", "parameters": one.parameters}} for one in TOOLS]
+    return ChatRequest.model_validate({"messages": [{"role": "user", "content": said}], "tools": tools})
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments"),
+    [
+        ("what is 20 percent of 45", {"expression": "(20/100) * 45"}),
+        ("how many MB in 8 Mb", {"amount": 8, "from_unit": "Mb", "to_unit": "MB"}),
+    ],
+)
+def test_the_model_is_not_asked(said: str, arguments: dict[str, Any]) -> None:
+    only = chat.plan(request(said), router=trained()).only
+    assert msgspec.json.decode(only[only.index("{") : only.rindex("}") + 1])["args"] == arguments
