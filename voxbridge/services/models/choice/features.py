@@ -77,7 +77,7 @@ _KINDS: Final = {
     kinds.UNIT: 1.0,
     kinds.TIME: 1.0,
     kinds.OPERATOR: 1.0,
-    kinds.PLACE: 0.4,
+    kinds.PLACE: 0.3,
     kinds.CLOCK: 1.0,
     kinds.MONEY: 0.5,
 }

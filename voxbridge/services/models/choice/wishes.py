@@ -18,7 +18,7 @@ no lights in the cellar please / the lights should go out at ten
 
 turn the heating up / set the thermostat to twenty one / make it warmer in here / switch on the air conditioning / cool down the living room
 start the fan / is the heater on / lower the temperature in the bathroom
-turn the boiler off / turn off the oven in an hour / is the radiator hot / get the sauna ready / switch the fan in the office off
+turn the boiler off / turn off the oven at six / is the radiator hot / get the sauna ready / switch the fan in the office off
 make the bedroom cooler
 
 lock the front door / open the garage / close the blinds / pull the curtains shut / let the visitor in / ring the door bell
@@ -44,12 +44,13 @@ check me in for my flight / cancel my hotel booking
 I want a room with a view for two nights / get me a seat on the train to Milan / reserve a court for tennis
 get us in at the steak house at seven / book a haircut / get me an earlier flight / a table by the window for six at eight
 plan my trip to Japan / put me on the first ferry to Dublin / the next bus to Bern please
+when does the next train to Ghent leave / how far is Dublin from Cork / is the flight from Milan to Oslo late
 
 call me a cab / get me a taxi to the airport / order a ride home / drive me to work / start the car / find me a parking space
 how do I get to the station / navigate to the nearest hospital / show me the way home / how is the traffic / when does the bus come
 is the train on time / where is the closest petrol station / find a restaurant nearby
 I need a lift home / request a driver / what's the fastest route to the airport / lead the way to the castle
-are there any delays on the motorway / how far is the drive to Leeds / when is the next tram / take me to the beach
+is the motorway jammed / how far is the drive to Leeds / when is the next tram / take me to the beach
 in which street is my car
 
 call my mother / phone the plumber / dial nine one one / call back the last number / hang up the phone / put me through to Peter
@@ -79,6 +80,10 @@ what's the weather like / will it rain tomorrow / do I need an umbrella / how wa
 will there be snow / when does the sun set / what is the forecast for the weekend / how windy is it
 is it sunny today / how's the weather in Lima / will there be frost / does it rain in Dublin now / do I need a coat
 what will Saturday be like outside / when does it get dark today / is a storm coming
+is it raining in Madrid / will it snow in Vienna tomorrow / weather in Rome please / what's the weather in Boston / how warm is it in Cairo
+when does the sun rise in Perth / sunset in Athens / is it cold in Stockholm / do they have snow in Quito / what's the temperature in Bern
+weather in Lisbon / the weather in Tunis right now / is it raining in Dublin / is it raining there / is it snowing in Bergen / Paris weather
+is it windy in Chicago / is it hot in Dubai / rain in Glasgow
 
 what's in the news / read me the headlines / who won the match last night / what's the score / latest news on the election
 how did the stock market do / what is the price of gold / how is Apple stock doing / what are the lottery numbers
@@ -91,7 +96,7 @@ put lunch with Anna in my calendar / what's on my schedule / when is my next mee
 add an event on Monday / am I free this afternoon / invite Tom to the meeting / cancel my two o'clock / get me a date at the bank
 when is my dentist appointment
 what have I got on tomorrow / write a birthday into my diary / arrange something with the team / when do I see the bank people
-add dinner with Eva to the calendar / shift my nine o'clock to ten / what day is my appointment / put me down for Thursday
+add dinner with Eva to the calendar / shift my nine o'clock to ten / on which day do I see the lawyer / put me down for Thursday
 am I busy tomorrow
 
 take a picture / take a selfie / shoot a video / record my voice / take a screenshot / show me my photos / send me that picture
@@ -110,7 +115,7 @@ weigh me / book a doctor / refill my prescription / call an ambulance / start my
 how far did I walk / count my push ups / write down my weight in the health app / how many steps today / check my heart rate
 how many hours did I sleep / get me something against the pain / is my blood pressure okay
 
-install an app / download the game / update the system / restart the computer / shut down the machine / connect to the wifi
+install an app / download the game / update the system / restart the computer / shut down windows / connect to the wifi
 turn on bluetooth / turn off the phone / enable airplane mode / set the brightness to half / charge my phone / find my phone
 uninstall that program / clear the cache / empty the recycle bin / make the text on my phone larger / restart the router
 switch on the torch / plug in the charger

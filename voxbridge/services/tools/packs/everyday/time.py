@@ -29,11 +29,11 @@ def current_time(ctx: Context, place: Annotated[str, Meta(max_length=100, exampl
         what time is it in Madrid
         tell me the time in Sydney
         is it already morning in New York
-        time in Ottawa
+        how late is it over in Seoul
         what day is it in Auckland right now
         what's the local time for Toronto
         what's today's date in London
-        and in Oslo
+        and in Skopje
         has it got dark in Cairo by now
         I want to ring my aunt in Denver what hour is it there
         would I wake somebody in Melbourne now
