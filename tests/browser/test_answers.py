@@ -41,6 +41,20 @@ QUESTIONS = (
     "Tell me a story about a lighthouse.",
     "Explain how a bicycle stays upright.",
 )
+WORKED_OUT = (
+    ("What is 20 percent of 45?", r"\b9\b"),
+    ("what is eighty minus fifteen", r"\b65\b"),
+    ("convert 1 MB to Mb", r"\b8 megabits"),
+    ("How many MB are 64 Mb?", r"\b8 megabytes"),
+    ("half a mile in feet", r"2,640 feet"),
+    ("3 stone in kg", r"19[.]05 kilograms"),
+    ("-40 C in F", r"(?:-|−|minus )40 degrees Fahrenheit"),
+    ("144 over 12", r"\b12\b"),
+    ("if it is 9 am in Tokyo what time is it in Delhi", r"\b5:30 AM"),
+    ("one two three plus four", r"several ways|\?"),
+)
+"""Questions with the answer that is right, where the model could make one up."""
+
 SENTENCE = re.compile(r"[.!?…][\"'”’)]*(?:\s|$)")
 
 
@@ -96,3 +110,16 @@ def test_twenty_answers_are_short_whole_and_go_in_no_circles(product: Product, p
             if broken:
                 wrong.append((question, why, text))
     assert not wrong
+
+
+@pytest.mark.parametrize("protocol", ["plain", "voxbridge.v1"])
+def test_what_can_be_worked_out_is_worked_out_and_not_made_up(product: Product, protocol: str) -> None:
+    """Kind: a sum, a conversion or an hour elsewhere, answered in words without a call, or by a call that the model wrote wrongly."""
+    protocols = None if protocol == "plain" else [Subprotocol(protocol)]
+    found: dict[str, str] = {}
+    for question, _ in WORKED_OUT:
+        with connect(f"{product.url.replace('http', 'ws')}/ws/vox", subprotocols=protocols, compression=None, max_size=None) as socket:
+            socket.send(json.dumps({"type": "start", "mode": "local", "output": "text"}))
+            told(socket, "setup_complete")
+            found[question] = answer(socket, question)
+    assert {question: text for question, right in WORKED_OUT if not re.search(right, text := found[question])} == {}
