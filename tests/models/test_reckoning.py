@@ -87,3 +87,28 @@ def request(said: str) -> ChatRequest:
 def test_the_model_is_not_asked(said: str, arguments: dict[str, Any]) -> None:
     only = chat.plan(request(said), router=trained()).only
     assert msgspec.json.decode(only[only.index("{") : only.rindex("}") + 1])["args"] == arguments
+
+
+def refused(error: str, *, success: bool = False) -> ChatRequest:
+    """Return a request after a call with this result."""
+    call = {"id": "c1", "type": "function", "function": {"name": "calculate", "arguments": "{}"}}
+    result = msgspec.json.encode({"success": success, "error": error, "code": "INVALID_ARGUMENT"}).decode()
+    messages = [
+        {"role": "user", "content": "one two three plus four"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": result},
+    ]
+    return ChatRequest.model_validate({**request("").model_dump(exclude_none=True), "messages": messages})
+
+
+def test_a_refusal_is_told_in_its_own_words() -> None:
+    """Kind: what is ambiguous is asked back; a small model said that it found nothing."""
+    assert chat.plan(refused("calculate: say it in figures."), router=trained()).only == "Say it in figures."
+    assert chat.plan(refused("Which day is meant?"), router=trained()).only == "Which day is meant?"
+
+
+def test_other_results_are_the_models_to_tell() -> None:
+    assert chat.plan(refused("x" * chat.REFUSAL_LIMIT), router=trained()).only
+    assert chat.plan(refused("x" * (chat.REFUSAL_LIMIT + 1)), router=trained()).only == ""
+    assert chat.plan(refused("x", success=True), router=trained()).only == ""
+    assert chat.plan(refused("x")).only == ""

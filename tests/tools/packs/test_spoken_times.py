@@ -56,3 +56,23 @@ def test_a_zone_is_read_by_its_abbreviation_its_country_or_its_city(name: str, h
     summer = datetime(2025, 7, 15, 12, tzinfo=UTC)
     offset = summer.astimezone(times.zone_of(name, "from_zone")).utcoffset()
     assert offset == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("", "2026-11-28"), ("today", "2026-11-28"), ("Tomorrow", "2026-11-29"), ("yesterday", "2026-11-27"), ("monday", "2026-11-30"),
+        ("Saturday", "2026-11-28"), ("friday", "2026-12-04"), ("2026-12-24", "2026-12-24"),
+    ],
+)  # fmt: skip
+def test_a_day_is_read_as_it_is_said(said: str, day: str) -> None:
+    """28 November 2026 is a Saturday, and in Tokyo, where the day is counted, it is past midnight."""
+    found = times.converted("9 am", "Tokyo", "UTC", said, now=datetime(2026, 11, 27, 16, tzinfo=UTC))
+    assert found["from"]["time"] == f"{day}T09:00+09:00"
+
+
+@pytest.mark.parametrize("said", ["someday", "2026-13-01", "next week", "28.11.2026", "0001-01-01"])
+def test_what_is_no_day_is_refused(said: str) -> None:
+    with pytest.raises(VoxbridgeError) as refused:
+        times.converted("9 am", "Tokyo", "UTC", said, now=datetime(2026, 11, 27, 16, tzinfo=UTC))
+    assert refused.value.field == "date"

@@ -6,6 +6,7 @@ generators here closes its connection.
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -33,6 +34,20 @@ RECENT: Final = 4
 
 RECENT_CHARACTERS: Final = 300
 """Characters of each of them."""
+
+
+_NAME: Final = re.compile(r"^[a-z][a-z0-9_]*: ")
+"""Name of the function before what its result says."""
+
+REFUSAL_LIMIT: Final = 300
+"""Characters of an error that is told as it stands; the model sums up a longer one."""
+
+
+class _Result(msgspec.Struct):
+    """What is read of a result."""
+
+    success: bool | None = None
+    error: str = ""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -75,6 +90,8 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
         choice, among, odds, few, more, messages = _chosen(router, messages, tools)
         call_bias += ROUTED_BIAS + odds
     begun, only = (chatml.begun(among, choice), chatml.only_answer(among, choice)) if tools else ("", "")
+    if router is not None and choice.mode == "none":
+        only = _refusal(messages[-1])
     if tools:
         gbnf = chatml.tool_grammar(among, choice, begun)
         favour = chatml.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
@@ -98,6 +115,21 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
         only=only,
         more=more,
     )
+
+
+def _refusal(message: chatml.Message) -> str:
+    """Return why the call before failed, in the words of its result; empty for anything else. A small model says of most refusals that it
+    found nothing, where the user was asked what they mean."""
+    if message.role != "tool":
+        return ""
+    try:
+        result = msgspec.json.decode(message.text, type=_Result)
+    except msgspec.DecodeError:
+        return ""
+    if result.success is not False or len(result.error) > REFUSAL_LIMIT:
+        return ""
+    said = _NAME.sub("", result.error)
+    return said[:1].upper() + said[1:]
 
 
 def _short(messages: Sequence[chatml.Message], few: Sequence[chatml.Tool], form: chatml.Form) -> chatml.Prompt:

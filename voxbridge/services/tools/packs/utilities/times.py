@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import date as date_type
 from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
@@ -60,6 +61,8 @@ _TEXT: Final = re.compile(
     r"(?: ?(?P<half>[ap])\.?m\.?)?(?: o'clock)?"
     r"(?: in the (?P<part>morning|afternoon|evening)| at (?P<night>night))?(?: (?P<noon>noon|midnight))?"
 )
+_NEAR: Final = {"": 0, "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
+_WEEK: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WORDS: Final = {"noon": (12, 0, 0), "midday": (12, 0, 0), "midnight": (0, 0, 0)}
 
 
@@ -150,13 +153,23 @@ def zones() -> dict[str, str]:
     return found
 
 
+def _day_of(text: str, today: date_type) -> date_type:
+    """Return a date as it is written or said: `2026-11-30`, tomorrow, a day of the week (the next one, today included)."""
+    said = text.strip().lower()
+    if said in _NEAR:
+        return today + timedelta(days=_NEAR[said])
+    if said in _WEEK:
+        return today + timedelta(days=(_WEEK.index(said) - today.weekday()) % 7)
+    try:
+        return datetime.strptime(said, "%Y-%m-%d").date()  # noqa: DTZ007 - a date alone
+    except ValueError as error:
+        raise refused(f"{text[:20]!r} is not a date. Say tomorrow or a day of the week, or write it as 2026-11-30.", "date") from error
+
+
 def _local(time: str, date: str, zone: tzinfo, now: datetime) -> tuple[datetime, str]:
     """Return a time on a date in a zone, and a remark where clocks change at that time."""
     clock = _time_of(time)
-    try:
-        day = datetime.strptime(date, "%Y-%m-%d").date() if date else now.astimezone(zone).date()  # noqa: DTZ007 - a date alone
-    except ValueError as error:
-        raise refused(f"The date {date[:20]!r} is none; write it as 2026-11-30.", "date") from error
+    day = _day_of(date, now.astimezone(zone).date())
     local = datetime(day.year, day.month, day.day, *clock, tzinfo=zone)
     try:
         real = local.astimezone(UTC).astimezone(zone)

@@ -65,7 +65,7 @@ async def convert_time_zone(
         time: The time there, or now.
         from_zone: A zone, a large city or an offset; here for the user's own.
         to_zone: The zone wanted.
-        date: The day there; today by default.
+        date: The day there, such as 2026-11-30, tomorrow or Friday; today by default.
 
     Examples:
         what is three pm in London in Tokyo time
