@@ -112,3 +112,16 @@ def test_other_results_are_the_models_to_tell() -> None:
     assert chat.plan(refused("x" * (chat.REFUSAL_LIMIT + 1)), router=trained()).only == ""
     assert chat.plan(refused("x", success=True), router=trained()).only == ""
     assert chat.plan(refused("x")).only == ""
+
+
+@pytest.mark.parametrize(
+    "said", ["what's the weather in London", "order a pizza please", "turn off the lamp in the kitchen", "call my mother"]
+)
+def test_a_wish_that_nothing_serves_is_not_granted_in_words(said: str) -> None:
+    """Kind: weather made up, a lamp said to be off."""
+    assert chat.plan(request(said), router=trained()).only == chat.UNABLE
+
+
+@pytest.mark.parametrize("said", ["what is love", "who wrote Hamlet", "tell me a joke", "bestelle Pizza", "what time is it in Rome", ""])
+def test_anything_else_is_not_refused(said: str) -> None:
+    assert chat.plan(request(said), router=trained()).only != chat.UNABLE

@@ -43,8 +43,17 @@ REFUSAL_LIMIT: Final = 300
 """Characters of an error that is told as it stands; the model sums up a longer one."""
 
 
+UNABLE: Final = "I can't do that or look it up here."
+"""Answer to a wish in English that no function serves. A small model says of the weather that it is sunny, of the lamp that it is off, and
+also if it is told to make nothing up."""
+
+_ENGLISH: Final = re.compile(
+    r"\b(?:a|an|and|for|how|i|in|is|it|me|my|of|on|please|some|the|to|up|what|what's|who|will|with|you)\b", re.IGNORECASE
+)
+
+
 class _Result(msgspec.Struct):
-    """What is read of a result."""
+    """The parts of a result that are read."""
 
     success: bool | None = None
     error: str = ""
@@ -83,15 +92,15 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     favour: tuple[tuple[str, float], ...] = ()
     among: Sequence[chatml.Tool] = tools
     few: Sequence[chatml.Tool] = tools
-    more = False
+    more, words = False, ""
     if router is not None:
         messages = [_as_written(message) for message in messages]
     if router is not None and choice.mode == "auto":
-        choice, among, odds, few, more, messages = _chosen(router, messages, tools)
+        choice, among, odds, few, more, messages, words = _chosen(router, messages, tools)
         call_bias += ROUTED_BIAS + odds
     begun, only = (chatml.begun(among, choice), chatml.only_answer(among, choice)) if tools else ("", "")
     if router is not None and choice.mode == "none":
-        only = _refusal(messages[-1])
+        only = words or _refusal(messages[-1])
     if tools:
         gbnf = chatml.tool_grammar(among, choice, begun)
         favour = chatml.favoured(messages, tools, call_bias) if choice.mode == "auto" else ()
@@ -155,7 +164,8 @@ def _as_written(message: chatml.Message) -> chatml.Message:
 
 class _Chosen(NamedTuple):
     """Decision for a request: whether a tool is to be called, which may be, the logarithm of the odds that one is, the few tools that this
-    part of the conversation is about, whether another wish of the request is left, and the messages with each wish where it is served."""
+    part of the conversation is about, whether another wish of the request is left, the messages with each wish where it is served, and the
+    answer if no model is asked for it."""
 
     choice: chatml.Choice
     among: list[chatml.Tool]
@@ -163,6 +173,7 @@ class _Chosen(NamedTuple):
     few: list[chatml.Tool]
     more: bool
     messages: list[chatml.Message]
+    words: str = ""
 
 
 def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chatml.Tool]) -> _Chosen:
@@ -188,8 +199,9 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
     few = [tool for tool in tools if tool.name in called or tool.name in near or (taken is not None and tool.name == taken.function)]
     if decision.mode == "words" and not called:
         few = []  # words need to know of no tool, and a machine that reads ten tokens a second answers in a few seconds then
+    unable = UNABLE if decision.unserved and not called and not answers and _ENGLISH.search(said) else ""
     if decision.mode == "words" or (answers and not another):
-        return _Chosen(chatml.Choice("none"), [], 0.0, few, more=False, messages=messages)
+        return _Chosen(chatml.Choice("none"), [], 0.0, few, more=False, messages=messages, words=unable)
     likely = [taken.function] if taken else decision.among if decision.mode == "call" else decision.shortlist
     among = [_for(tool, said, taken.rest if taken else "") for tool in tools if tool.name in likely]
     choice = chatml.Choice("required" if decision.mode == "call" else "auto")

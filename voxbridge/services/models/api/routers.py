@@ -139,12 +139,14 @@ def decide(router: Router, messages: Sequence[Message], reads: Collection[str] =
     decision = router.decide(said[last], before)
     feeling = mood(said[last])
     if feeling == "denied":
-        return msgspec.structs.replace(decision, mode="words")
+        return msgspec.structs.replace(decision, mode="words", unserved=False)
     if feeling in ("told", "asked"):
         sure = decision.mode == "call" and feeling == "asked" and decision.shortlist[0] in reads
         only = tuple(name for name in decision.shortlist if name in reads)
         mode = decision.mode if sure or not only else "unsure"
-        return msgspec.structs.replace(decision, mode="words" if decision.mode == "words" or not only else mode, shortlist=only)
+        return msgspec.structs.replace(
+            decision, mode="words" if decision.mode == "words" or not only else mode, shortlist=only, unserved=False
+        )
     again = decision.mode == "call" and asked(messages).answered
     return msgspec.structs.replace(decision, mode="unsure") if again else decision
 

@@ -18,6 +18,8 @@ import numpy.typing as npt
 from voxbridge.services.models.choice import features, follow_ups, small_talk, wishes
 from voxbridge.services.models.choice.lines import Lines, inverted
 from voxbridge.services.models.choice.meanings import NONE, Meanings
+from voxbridge.services.models.choice.subjects import Lines as SubjectLines
+from voxbridge.services.models.choice.subjects import served
 
 SHORTLIST: Final = 6
 """Functions that the model chooses among at most."""
@@ -45,9 +47,8 @@ _AGAIN: Final = 1.0
 _SHARPNESS: Final = 15.0
 """Factor between the difference of two ranks and the logarithm of their odds, fitted on lines left out of the training."""
 
-_SERVED: Final = 0.62
-"""Likeness of what people say to want a function and the nearest line of a subject of `wishes`, reached by a quarter of what they say, from
-which the function serves that subject. One line alone may be near by chance: "what time is it in Madrid" and "is it raining in Madrid"."""
+_FAR_FROM: Final = 0.35
+"""Distance in rank by which a wish that no function serves is before the best function, where the router is unsure of a call."""
 
 _STEPS: Final = 25
 _PENALTY: Final = 0.01
@@ -79,6 +80,8 @@ class Decision(msgspec.Struct, frozen=True):
     likelihood: float
     shortlist: tuple[str, ...]
     close: int = SHORTLIST
+    unserved: bool = False
+    """True for a wish that no function serves; it wants words. Never with a function that says nothing of what people say."""
 
     @property
     def odds(self) -> float:
@@ -101,6 +104,7 @@ class Router:
         self._length = 1 + _MEANT if table.known else 1.0
         self.names = [known.name for known in functions]
         self._talk, self._again, self._wish = len(functions), len(functions) + 1, len(functions) + 2
+        self._spoken_for = all(known.utterances for known in functions)
         if learned is not None:
             self._restore(learned)
             return
@@ -134,15 +138,15 @@ class Router:
         return {**self._lines.arrays(), **learned}
 
     def _learn(self, texts: Sequence[str], subjects: Sequence[int]) -> None:
-        """Train with these texts; the last ones are wishes, by subjects of so many lines. What a function serves is left out."""
+        """Train with these texts; the last ones are wishes, by subjects of so many lines. What a function serves is shared out first."""
         weighed = [features.weighed(text) for text in texts]
         self._rare = features.rarity(weighed)
         self._lines = Lines.of([features.vector(one, self._rare) for one in weighed], np.stack([self._meant(text) for text in texts]))
         alike = self._lines.alike_to_each_other()
-        served = self._served(alike, subjects)
-        if served.any():
-            self._owners, self._told = self._owners[~served], self._told[~served]
-            self._learn([text for text, left_out in zip(texts, served, strict=True) if not left_out], ())
+        if subjects:
+            left = self._share_out(texts, alike, subjects)
+            self._owners, self._told = self._owners[left], self._told[left]
+            self._learn([texts[place] for place in left], ())
             return
         wanted = (self._owners[:, None] == np.arange(len(self.names) + 3)).astype(np.float64)
         inverse = inverted(alike + _RIDGE * np.eye(len(texts)))
@@ -161,17 +165,20 @@ class Router:
         leads = np.stack([self._lead(score, near) for score, near in zip(unseen, nearest, strict=True)])
         self._follows = _logistic(leads, again, again | calls | words)
 
-    def _served(self, alike: npt.NDArray[Any], subjects: Sequence[int]) -> npt.NDArray[np.bool_]:
-        """Return which texts are wishes of a subject of which a function speaks. The last subject is nobody's."""
-        found = np.zeros(len(alike), np.bool_)
-        said = [np.flatnonzero(self._told & (self._owners == function)) for function in range(self._talk)]
-        begins = len(alike) - sum(subjects)
-        for lines in subjects[:-1]:
-            rows = slice(begins, begins + lines)
-            near = alike[rows].max(axis=0) / self._length
-            found[rows] = any(np.quantile(near[columns], 0.75) >= _SERVED for columns in said if len(columns))
-            begins += lines
-        return found
+    def _share_out(self, texts: Sequence[str], alike: npt.NDArray[Any], numbers: Sequence[int]) -> list[int]:
+        """Give wishes to the functions that serve them; return the places of the texts that are left, by owner. `numbers` are those of the
+        lines of each subject, the last of which is nobody's."""
+        starts = len(texts) - sum(numbers) + np.cumsum((0, *numbers))
+        subjects = [np.arange(start, start + number) for start, number in zip(starts, numbers[:-1], strict=False)]
+        own = [np.flatnonzero(self._told & (self._owners == function)) for function in range(self._talk)]
+        about = [np.flatnonzero(self._owners == function) for function in range(self._talk)]
+        functions = [said if len(lines) > 1 else lines for said, lines in zip(own, about, strict=True)]
+        left_out = np.zeros(len(texts), np.bool_)
+        for one in served(SubjectLines(texts, alike / self._length, self._rare, functions), subjects):
+            left_out[one.lines] = True
+            left_out[one.taken] = False
+            self._owners[one.taken] = one.function
+        return [int(place) for place in np.argsort(self._owners, kind="stable") if not left_out[place]]
 
     def _evidence(self, scores: npt.NDArray[Any], nearest: npt.NDArray[Any]) -> _Doubles:
         functions, near = scores[: self._talk], nearest[: self._talk]
@@ -214,11 +221,14 @@ class Router:
         mode: Literal["call", "words", "unsure"] = (
             "call" if likelihood >= SURE_OF_CALL else "words" if likelihood < SURE_OF_WORDS else "unsure"
         )
+        wish, talk = (float(scores[owner] + _NEAREST * nearest[owner]) for owner in (self._wish, self._talk))
+        unserved = self._spoken_for and wish > talk and (mode == "words" or (mode == "unsure" and wish > ranks[best[0]] + _FAR_FROM))
+        mode = "words" if unserved else mode
         close = int((ranks[best] >= ranks[best[0]] + np.log(FAR_BEHIND) / _SHARPNESS).sum())
         if own != best[0] and again < SURE_OF_FOLLOW_UP:
             best = np.array([best[0], own, *(index for index in best if index not in (best[0], own))])[:SHORTLIST]
             close = max(close, 2)
-        return Decision(mode, likelihood, tuple(self.names[index] for index in best), close)
+        return Decision(mode, likelihood, tuple(self.names[index] for index in best), close, unserved)
 
 
 def _chance(about: _Doubles, weights: _Doubles) -> float:
