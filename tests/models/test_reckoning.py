@@ -54,12 +54,34 @@ def test_a_conversion_is_its_amount_and_units(said: str, amount: float, units: t
 
 
 @pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("what's the date tomorrow", "tomorrow"),
+        ("how many days until July 4", "July 4"),
+        ("how long is it until Easter?", "Easter"),
+        ("what day of the week is Christmas", "Christmas"),
+        ("what date is in 30 days", "in 30 days"),
+        ("what day was it 3 days ago", "3 days ago"),
+        ("what day will it be in two weeks", "in two weeks"),
+        ("when is Thanksgiving this year", "Thanksgiving"),
+        ("what was yesterday's date", "yesterday"),
+        ("on which day does the ninth of June fall", "the ninth of June"),
+    ],
+)
+def test_a_question_for_a_date_is_the_day(said: str, day: str) -> None:
+    """Kind: a date that a small model works out in its head."""
+    assert [(order.function, order.arguments) for order in read(said, TOOLS)] == [("find_date", {"day": day})]
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "-40 C to F", "minus 40 C to F", "half a mile in feet", "a mile and a half in feet", "12,5 km in miles", "1/2 mile in km",
         "5 feet 3 inches in cm", "$5 in cents", "two hundred square metres in acres", "what is 5", "what is 5 in cm", "5 minutes",
         "ten minus", "set a timer for 5 minutes", "if I have 90 euros and spend 37 how much remains", "don't convert 5 miles to km",
-        "he said 5 + 5", "what is two plus two and set a timer", "9 am in London in Tokyo", "", "\ud800", "1 + " * SAID_LIMIT + "1",
+        "he said 5 + 5", "what is two plus two and set a timer", "9 am in London in Tokyo", "",
+        "what day is it", "what day is it in Auckland", "when is my dentist appointment", "how long until the timer is done", "when is it",
+        "\ud800", "1 + " * SAID_LIMIT + "1",
     ],
 )  # fmt: skip
 def test_what_is_not_read_whole_is_left_to_the_model(said: str) -> None:

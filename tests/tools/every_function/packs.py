@@ -60,6 +60,13 @@ EVERYDAY: Final[dict[str, Entry]] = {
         varies=("local_time", "weekday", "spoken"),
         hostile=(({"place": "../../etc/localtime"}, MISSING), ({"place": "\x00"}, MISSING), ({"place": "here"}, "")),
     ),
+    "find_date": Entry(
+        arguments={"day": "2020-05-01"},
+        wanted={"date": "2020-05-01", "weekday": "Friday"},
+        check=lambda result: result["days_away"] < -2_000 and result["spoken"].startswith("That was Friday, May 1, 2020, "),
+        varies=("days_away", "spoken"),
+        hostile=(({"day": "3/4"}, WRONG), ({"day": "in 999999999999999999 days"}, WRONG), ({"day": "9999-12-31"}, WRONG)),
+    ),
     "remember": Entry(
         arguments={"note": "The  spare key hangs\nat the @@."},
         wanted={"note": "The spare key hangs at the @@.", "spoken": "I'll remember that."},

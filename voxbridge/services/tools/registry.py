@@ -26,6 +26,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 
 BUILT_IN: Final = (
     "voxbridge.services.tools.packs.everyday.time",
+    "voxbridge.services.tools.packs.everyday.dates",
     "voxbridge.services.tools.packs.everyday.calculator",
     "voxbridge.services.tools.packs.everyday.timer",
     "voxbridge.services.tools.packs.everyday.notes",

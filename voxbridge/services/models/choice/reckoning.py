@@ -1,4 +1,4 @@
-"""Requests that are a sum or a conversion of units and nothing besides, read whole: no model writes their arguments. Pure.
+"""Requests that are a sum, a conversion of units or a date and nothing besides, read whole: no model writes their arguments. Pure.
 
 A small model makes `20 * 45` of twenty percent of 45. What can be read in several ways ("one two three plus four") is passed on in the
 user's words, for the function to ask about; what is not read whole is left to the model.
@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Any, Final
 
 from voxbridge.services.models.choice import kinds
 from voxbridge.services.models.choice.moods import mood
 from voxbridge.services.models.choice.orders import Able, Order
+from voxbridge.shared import spoken_dates
 from voxbridge.shared.spoken_arithmetic import as_expression
 
 CALCULATE: Final = "calculate"
 CONVERT: Final = "convert_units"
+DATE: Final = "find_date"
 
 SAID_LIMIT: Final = 200
 """Characters of a request that is read whole."""
@@ -34,14 +37,30 @@ _CONVERSION: Final = re.compile(
 )
 _FIGURES: Final = re.compile(r"\d+(?:\.\d+)?")
 
+_DATED: Final = re.compile(
+    r"(?:(?:hey|ok|okay|so|and|please|tell me|do you know) )*"
+    r"(?:(?:what|which)(?:'s| is| was) (?P<whose>yesterday|today|tomorrow)'?s date"
+    r"|(?:(?:how (?:many (?:days|weeks|months)|long|far|much time)|is it long)(?: (?:is it|are there|is there|do we have|left|away))*"
+    r" (?:until|till|til|to|before|is|away is)"
+    r"|(?=.*\b(?:date|day)\b)(?:what|which)(?:'s)?(?: (?:the|date|day(?: of the week)?|is|was|will|it|be|on|for|do|we|have))+"
+    r"|when(?:'s| is| was)|on (?:what|which) day (?:is|was|does))"
+    r" (?P<day>.+?)(?: (?:this year|fall|falls|be|on|away))*)",
+    re.IGNORECASE,
+)
+_ANY_DAY: Final = date(2026, 1, 1)
+"""Day from which it is tried whether a text names a date: the answer does not depend on it."""
+
 
 def read(said: str, tools: Sequence[Able]) -> list[Order]:
-    """Return the call of `calculate` or `convert_units` that a request is; empty for any other request, and without that function."""
+    """Return the call of `calculate`, `convert_units` or `find_date` that a request is; empty for any other request, and for one without
+    that function."""
     if len(said) > SAID_LIMIT or mood(said) != "wish":
         return []
     names = {tool.name for tool in tools}
     if CONVERT in names and (conversion := _conversion(said)):
         return [Order(CONVERT, conversion, said)]
+    if DATE in names and (day := _date(said)):
+        return [Order(DATE, {"day": day}, said)]
     if CALCULATE in names and (expression := _expression(said)):
         return [Order(CALCULATE, {"expression": expression}, said)]
     return []
@@ -52,6 +71,12 @@ def _expression(said: str) -> str:
     if not _OPERATION.search(found) or _SUM.sub("", found):
         return ""
     return said if _SEVERAL.search(found) else found
+
+
+def _date(said: str) -> str:
+    asked = _DATED.fullmatch(" ".join(said.replace("\u2019", "'").rstrip(" .?!").split()))
+    day = (asked["day"] or asked["whose"]) if asked else ""
+    return day if day and spoken_dates.found(day, _ANY_DAY) else ""
 
 
 def _conversion(said: str) -> dict[str, Any] | None:
