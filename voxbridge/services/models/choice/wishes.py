@@ -59,8 +59,9 @@ ring my brother / give Laura a ring / ring the office / redial / call this numbe
 who was that on the phone / put grandma on the line
 
 wake me at seven / set an alarm for six thirty / set my alarm to 5 am / wake me up at a quarter to eight tomorrow / alarm at nine please
-remind me at noon to eat / remind me tomorrow morning about the keys / remind me on Friday to call the bank / I need an alarm at half past six
-remind me at 4 pm to feed the cat / turn my alarm off at weekends / set the alarm clock to seven fifteen / wake me when the sun rises
+remind me at noon to eat / remind me tomorrow morning about the keys / remind me on Friday to call the bank
+I need an alarm at half past six / remind me at 4 pm to feed the cat / turn my alarm off at weekends
+set the alarm clock to seven fifteen / wake me when the sun rises
 
 send a message to Anna / text John that I am late / write an email to my boss / send him a postcard / reply to that mail
 read my messages / any new emails / check my mailbox / forward the mail to Tom / post this on Instagram / tweet that

@@ -19,7 +19,7 @@ def find_date(ctx: Context, day: Annotated[str, Meta(min_length=1, max_length=sp
     """Find a date: its day of the week, and how many days away it is.
 
     Args:
-        day: The day as the user said it, such as tomorrow, in 30 days, next Friday, July 4 or Christmas.
+        day: The day as it was said, such as tomorrow, in 30 days, July 4 or Christmas.
 
     Examples:
         what's the date tomorrow

@@ -94,6 +94,7 @@ async def recall(query: Annotated[str, Meta(max_length=NOTE_LIMIT, examples=["sp
         what time does my flight leave did I mention it
         tell me what I told you about Paul
         what am I allergic to
+        what colour is my car
         have I ever told you my shoe size
         which seat did I say I like
         what was the door code again
