@@ -47,8 +47,9 @@ _AGAIN: Final = 1.0
 _SHARPNESS: Final = 15.0
 """Factor between the difference of two ranks and the logarithm of their odds, fitted on lines left out of the training."""
 
-_FAR_FROM: Final = 0.35
-"""Distance in rank by which a wish that no function serves is before the best function, where the router is unsure of a call."""
+_FAR_FROM: Final = {"words": -np.inf, "unsure": 0.35, "call": 0.6}
+"""Distance in rank by which a wish that no function serves is before the best function, where the router would have words, is unsure, or
+would have a call: with few functions "is it raining in Madrid" is as sure a call as "what time is it in Madrid"."""
 
 _STEPS: Final = 25
 _PENALTY: Final = 0.01
@@ -222,7 +223,7 @@ class Router:
             "call" if likelihood >= SURE_OF_CALL else "words" if likelihood < SURE_OF_WORDS else "unsure"
         )
         wish, talk = (float(scores[owner] + _NEAREST * nearest[owner]) for owner in (self._wish, self._talk))
-        unserved = self._spoken_for and wish > talk and (mode == "words" or (mode == "unsure" and wish > ranks[best[0]] + _FAR_FROM))
+        unserved = self._spoken_for and wish > talk and wish > ranks[best[0]] + _FAR_FROM[mode]
         mode = "words" if unserved else mode
         close = int((ranks[best] >= ranks[best[0]] + np.log(FAR_BEHIND) / _SHARPNESS).sum())
         if own != best[0] and again < SURE_OF_FOLLOW_UP:
