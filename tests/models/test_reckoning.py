@@ -27,6 +27,8 @@ TOOLS = [chatml.Tool(tool.name, tool.description, tool.parameters) for tool in l
         ("can you work out 6 x 7 please", "6 * 7"),
         ("hey what is 4 times 13", "4 * 13"),
         ("the square root of 144", "sqrt(144)"),
+        ("80 - 15", "80 - 15"),
+        ("what is 12/5", "12/5"),
         ("one two three plus four", "one two three plus four"),
     ],
 )
@@ -82,7 +84,7 @@ def test_a_question_for_a_date_is_the_day(said: str, day: str) -> None:
         "ten minus", "set a timer for 5 minutes", "if I have 90 euros and spend 37 how much remains", "don't convert 5 miles to km",
         "he said 5 + 5", "what is two plus two and set a timer", "9 am in London in Tokyo", "",
         "what day is it", "what day is it in Auckland", "when is my dentist appointment", "how long until the timer is done", "when is it",
-        "\ud800", "1 + " * SAID_LIMIT + "1",
+        "\ud800", "555-1234", "(212) 555-1234", "2026-11-28", "24/7", "3/4", "1 + " * SAID_LIMIT + "1",
     ],
 )  # fmt: skip
 def test_what_is_not_read_whole_is_left_to_the_model(said: str) -> None:

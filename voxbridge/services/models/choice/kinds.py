@@ -1,5 +1,4 @@
-"""Kinds of words: the numbers, units of measure, lengths of time, times of day, money, operators and places of
-a text.
+"""Kinds of words: the numbers, units of measure, lengths of time, times of day, money, operators and places of a text.
 
 A unit or a place that nobody wrote into an utterance is of the same kind as one that somebody did, so "1 MB in Mb" is like "five miles in
 kilometres", and "time in Lima" is like "time in Ottawa". The units are those of everyday talk in English and the symbols of the metric

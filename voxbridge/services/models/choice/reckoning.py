@@ -26,6 +26,9 @@ SAID_LIMIT: Final = 200
 
 _SUM: Final = re.compile(r"[\d\s.()!%*/+-]|\b(?:sqrt|cbrt|factorial)\b")
 _OPERATION: Final = re.compile(r"[\d)]\s*[-+*/%]+\s*[\da-z(.]|[a-z]\(")
+_BARE: Final = re.compile(r"[\d\s./()+-]*\d[-/]\d[\d\s./()+-]*")
+"""A telephone number, a date, a fraction, "24/7": figures alone that are joined without a space are not read as a sum."""
+
 _SEVERAL: Final = re.compile(r"[\d.]\s+[\d.]")
 
 _ANY: Final = f"(?:{kinds.UNIT}|{kinds.TIME})"
@@ -68,7 +71,7 @@ def read(said: str, tools: Sequence[Able]) -> list[Order]:
 
 def _expression(said: str) -> str:
     found = as_expression(said.rstrip(" .?!"))
-    if not _OPERATION.search(found) or _SUM.sub("", found):
+    if not _OPERATION.search(found) or _SUM.sub("", found) or _BARE.fullmatch(said):
         return ""
     return said if _SEVERAL.search(found) else found
 
