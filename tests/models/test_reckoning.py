@@ -68,6 +68,8 @@ def test_a_conversion_is_its_amount_and_units(said: str, amount: float, units: t
         ("what day will it be in two weeks", "in two weeks"),
         ("when is Thanksgiving this year", "Thanksgiving"),
         ("what was yesterday's date", "yesterday"),
+        ("when was Easter", "last Easter"),
+        ("what day of the week was July 4", "last July 4"),
         ("on which day does the ninth of June fall", "the ninth of June"),
     ],
 )

@@ -26,7 +26,8 @@ TODAY = date(2026, 11, 28)
         ("July 4th, 2027", "2027-07-04"), ("twenty-fifth of December", "2026-12-25"), ("the 15th", "2026-12-15"), ("30th", "2026-11-30"),
         ("the thirty first", "2026-12-31"), ("Feb 29", "2028-02-29"), ("2026-12-24", "2026-12-24"), ("Christmas", "2026-12-25"),
         ("New Year\u2019s Eve", "2026-12-31"), ("new year", "2027-01-01"), ("Easter", "2027-03-28"), ("good friday 2028", "2028-04-14"),
-        ("Thanksgiving", "2027-11-25"), ("thanksgiving 2026", "2026-11-26"),
+        ("last Easter", "2026-04-05"), ("last Christmas", "2025-12-25"), ("last July 4", "2026-07-04"), ("last Feb 29", "2024-02-29"),
+        ("last November 28", "2025-11-28"), ("Thanksgiving", "2027-11-25"), ("thanksgiving 2026", "2026-11-26"),
     ],
 )  # fmt: skip
 def test_a_date_is_read_as_it_is_said(said: str, day: str) -> None:
@@ -36,7 +37,8 @@ def test_a_date_is_read_as_it_is_said(said: str, day: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "", "3/4", "12.5.", "someday", "May", "february 29 2027", "31 April", "2026-13-01", "0000-01-01", "in 999999999999999 days",
+        "", "3/4", "last", "last tomorrow", "last Easter 2020",
+        "12.5.", "someday", "May", "february 29 2027", "31 April", "2026-13-01", "0000-01-01", "in 999999999999999 days",
         "in 99999999 months", "the 32nd", "tomorrow at noon", "a", "\ud800", "x" * (SAID_LIMIT + 1), "in a month" + " " * SAID_LIMIT,
     ],
 )  # fmt: skip

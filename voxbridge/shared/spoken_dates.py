@@ -1,8 +1,8 @@
 """Dates as people say them: "tomorrow", "in thirty days", "next Friday", "the fourth of July", Christmas. English. Pure.
 
-A date without a year is the next one, today included; so is a day of the week. A date in figures alone ("3/4") is not read, since it is
-another day in another country. dateparser was tried: to it "the 15th" is past and "may" a day, and it reads neither "the fourth of July"
-nor Easter.
+A date without a year is the next one, today included; so is a day of the week. Behind "last" it is the latest one before today. A date in
+figures alone ("3/4") is not read, since it is another day in another country. dateparser was tried: to it "the 15th" is past and "may" a
+day, and it reads neither "the fourth of July" nor Easter.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _MONTHS: Final = (
 )  # fmt: skip
 _SHORT: Final = {name[:3]: number for number, name in enumerate(_MONTHS, start=1)} | {"sept": 9}
 _MONTH: Final = {name: number for number, name in enumerate(_MONTHS, start=1)} | _SHORT
+_LAST: Final = "last "
 _NEAR: Final = {
     "today": 0, "now": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1, "the day after tomorrow": 2, "day after tomorrow": 2,
     "the day before yesterday": -2, "day before yesterday": -2,
@@ -108,9 +109,19 @@ def found(said: str, today: date) -> date | None:
     if plain in _NEAR:
         return today + timedelta(days=_NEAR[plain])
     with suppress(ValueError, OverflowError):
+        if plain.startswith(_LAST) and not _WEEKDAY.fullmatch(plain):
+            return _latest(plain.removeprefix(_LAST), today)
         read = next((day for reader in (_exact, _far, _weekday, _dated, _feast) if (day := reader(plain, today)) is not None), None)
         return read if read is not None and abs((read - today).days) <= DAYS_LIMIT else None
     return None
+
+
+def _latest(plain: str, today: date) -> date | None:
+    """Return the latest such day before today, for a day that comes every year."""
+    if _NAMED.fullmatch(plain) is None and _FEAST.fullmatch(plain) is None:
+        return None
+    days = [found(f"{plain} {year}", today) for year in range(today.year, today.year - 9, -1)]
+    return next((day for day in days if day is not None and day < today), None)
 
 
 def _exact(plain: str, _: date) -> date | None:

@@ -71,7 +71,7 @@ def test_a_day_is_read_as_it_is_said(said: str, day: str) -> None:
     assert found["from"]["time"] == f"{day}T09:00+09:00"
 
 
-@pytest.mark.parametrize("said", ["someday", "2026-13-01", "next week", "28.11.2026", "0001-01-01"])
+@pytest.mark.parametrize("said", ["someday", "2026-13-01", "next week", "28.11.2026", "3/4"])
 def test_what_is_no_day_is_refused(said: str) -> None:
     with pytest.raises(VoxbridgeError) as refused:
         times.converted("9 am", "Tokyo", "UTC", said, now=datetime(2026, 11, 27, 16, tzinfo=UTC))

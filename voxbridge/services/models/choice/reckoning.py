@@ -51,7 +51,9 @@ _DATED: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_DAY: Final = date(2026, 1, 1)
-"""Day from which it is tried whether a text names a date: the answer does not depend on it."""
+"""Day from which it is tried whether a text names a date; the function reads it from the caller's today."""
+
+_WAS: Final = re.compile(r"\bwas\b", re.IGNORECASE)
 
 
 def read(said: str, tools: Sequence[Able]) -> list[Order]:
@@ -79,7 +81,10 @@ def _expression(said: str) -> str:
 def _date(said: str) -> str:
     asked = _DATED.fullmatch(" ".join(said.replace("\u2019", "'").rstrip(" .?!").split()))
     day = (asked["day"] or asked["whose"]) if asked else ""
-    return day if day and spoken_dates.found(day, _ANY_DAY) else ""
+    if not day or spoken_dates.found(day, _ANY_DAY) is None:
+        return ""
+    past = f"last {day}"  # "when was Easter" does not mean the next one
+    return past if _WAS.search(said) and spoken_dates.found(past, _ANY_DAY) else day
 
 
 def _conversion(said: str) -> dict[str, Any] | None:

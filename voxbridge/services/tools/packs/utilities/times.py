@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from voxbridge.services.tools.packs.everyday.places import places
 from voxbridge.services.tools.packs.utilities.bounds import refused
+from voxbridge.shared import spoken_dates
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.spoken_numbers import in_figures
 
@@ -61,8 +62,6 @@ _TEXT: Final = re.compile(
     r"(?: ?(?P<half>[ap])\.?m\.?)?(?: o'clock)?"
     r"(?: in the (?P<part>morning|afternoon|evening)| at (?P<night>night))?(?: (?P<noon>noon|midnight))?"
 )
-_NEAR: Final = {"": 0, "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
-_WEEK: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WORDS: Final = {"noon": (12, 0, 0), "midday": (12, 0, 0), "midnight": (0, 0, 0)}
 
 
@@ -154,16 +153,10 @@ def zones() -> dict[str, str]:
 
 
 def _day_of(text: str, today: date_type) -> date_type:
-    """Return a date as it is written or said: `2026-11-30`, tomorrow, a day of the week (the next one, today included)."""
-    said = text.strip().lower()
-    if said in _NEAR:
-        return today + timedelta(days=_NEAR[said])
-    if said in _WEEK:
-        return today + timedelta(days=(_WEEK.index(said) - today.weekday()) % 7)
-    try:
-        return datetime.strptime(said, "%Y-%m-%d").date()  # noqa: DTZ007 - a date alone
-    except ValueError as error:
-        raise refused(f"{text[:20]!r} is not a date. Say tomorrow or a day of the week, or write it as 2026-11-30.", "date") from error
+    day = spoken_dates.found(text, today) if text.strip() else today
+    if day is None:
+        raise refused(f"{text[:20]!r} is not a date that I know. Say it as in tomorrow, next Friday, July 4 or 2026-11-30.", "date")
+    return day
 
 
 def _local(time: str, date: str, zone: tzinfo, now: datetime) -> tuple[datetime, str]:

@@ -11,6 +11,7 @@ from voxbridge.services.tools import zones
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.packs.utilities import colours, times, units
 from voxbridge.services.tools.registry import function, worker
+from voxbridge.shared import spoken_dates
 
 Zone = Annotated[str, Meta(min_length=1, max_length=60)]
 Color = Annotated[str, Meta(min_length=1, max_length=colours.COLOUR_LIMIT)]
@@ -57,7 +58,7 @@ async def convert_time_zone(
     from_zone: Zone,
     to_zone: Zone,
     ctx: Context,
-    date: Annotated[str, Meta(max_length=10, examples=["2026-11-30"])] = "",
+    date: Annotated[str, Meta(max_length=spoken_dates.SAID_LIMIT, examples=["2026-11-30"])] = "",
 ) -> dict[str, Any]:
     """Convert a time of day from one time zone into another.
 
