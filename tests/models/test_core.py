@@ -161,3 +161,32 @@ def test_two_tools_of_one_name_are_refused() -> None:
 def test_a_choice_of_a_tool_that_is_not_offered_is_refused() -> None:
     with pytest.raises(VoxbridgeError, match="'fly', which is not among the tools"):
         chatml.tool_grammar([CLOCK], Choice("required", "fly"))
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("William Shakespeare", "William Shakespeare."),
+        ("It was in 1601", "It was in 1601."),
+        ("William Shakespeare.", "William Shakespeare."),
+        ("Who knows?", "Who knows?"),
+        ("莎士比亚", "莎士比亚。"),
+        ("シェイクスピアです", "シェイクスピアです。"),
+        ("शेक्सपियर ने लिखा", "शेक्सपियर ने लिखा।"),
+        ("Шекспир", "Шекспир."),
+        ("เชกสเปียร์", "เชกสเปียร์"),
+        ("Good night 🌙", "Good night 🌙"),
+    ],
+)
+def test_a_reply_that_the_model_ends_within_a_sentence_gets_its_end(text: str, closed: str) -> None:
+    for cut, expected in ((False, closed), (True, text)):
+        reader = Reader(tools=True, closes=True)
+        pieces = [*reader.feed(text[:4]), *reader.feed(text[4:]), *reader.feed(""), *reader.end(cut=cut)]
+        assert "".join(piece.text for piece in pieces if isinstance(piece, Words)) == expected
+    reader = Reader(tools=True)
+    assert [*reader.feed(text), *reader.end()] == [Words(text)], "what a program asked for stays as it is"
+
+
+def test_a_call_gets_no_end_of_a_sentence() -> None:
+    reader = Reader(tools=True, closes=True)
+    assert [*reader.feed('{"tool": "stop", "args": {}}'), *reader.end()] == [CallBegun("stop"), CallArguments("{}")]

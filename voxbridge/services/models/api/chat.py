@@ -78,6 +78,9 @@ class Plan(msgspec.Struct, frozen=True):
     more: bool = False
     """True if the request has another wish, for which the caller asks again with the result of this one's call."""
 
+    closes: bool = False
+    """True if words are a reply that somebody hears or reads, whose last sentence is to have its end."""
+
 
 ROUTED_BIAS: Final = -1.4
 """Added to a model's bias where a router could not tell: what is surely a call is sorted out by then, and the whole bias makes needless
@@ -123,6 +126,7 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
         begun="" if only else begun,
         only=only,
         more=more,
+        closes=router is not None and not request.stops(),
     )
 
 
@@ -253,7 +257,7 @@ class Answer:
 
     def __init__(self, llm: Llm, request: ChatRequest, made: Plan, readings: Readings) -> None:
         self._llm, self._request, self._plan, self._readings = llm, request, made, readings
-        self._reader = chatml.Reader(tools=made.tools)
+        self._reader = chatml.Reader(tools=made.tools, closes=made.closes)
         self._begun = self._reader.feed(made.begun)
         self._id, self._created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         self._call_id = f"call_{uuid.uuid4().hex[:24]}"
@@ -297,7 +301,7 @@ class Answer:
     def _pieces(self, step: Step) -> list[chatml.Piece]:
         """Return what a step adds to the answer; the first one adds what stood in the prompt already."""
         begun, self._begun = self._begun, []
-        return begun + self._reader.feed(step.text) + (self._reader.end() if step.reason else [])
+        return begun + self._reader.feed(step.text) + (self._reader.end(cut=step.reason != "stop") if step.reason else [])
 
     async def whole(self) -> dict[str, Any]:
         """Return the `chat.completion` object."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -334,12 +335,18 @@ class CallArguments(msgspec.Struct, frozen=True):
 Piece = Words | CallBegun | CallArguments
 
 
-class Reader:
-    """An incremental reader of an answer. With tools, the first character tells a call from words."""
+_FULL_STOPS: Final = {"CJK": "。", "HIRAGANA": "。", "KATAKANA": "。", "DEVANAGARI": "।", "BENGALI": "।", "THAI": ""}
+"""Ends of a sentence by the script of its last letter; those of all others end with a full stop."""
 
-    def __init__(self, *, tools: bool) -> None:
-        self._tools = tools
+
+class Reader:
+    """An incremental reader of an answer. With tools, the first character tells a call from words. With `closes`, words that the model
+    ends within a sentence get its end: a small model answers who wrote Hamlet with a name alone."""
+
+    def __init__(self, *, tools: bool, closes: bool = False) -> None:
+        self._tools, self._closes = tools, closes
         self._buffer = ""
+        self._last = ""
         self._mode = "undecided" if tools else "words"
         self._arguments = 0
 
@@ -355,6 +362,7 @@ class Reader:
 
     def feed(self, text: str) -> list[Piece]:
         """Return the pieces that are certain after this text."""
+        self._last = text[-1:] or self._last
         if self._mode == "words":
             return [Words(text)] if text else []
         self._buffer += text
@@ -379,9 +387,19 @@ class Reader:
             pieces.append(CallArguments(ready))
         return pieces
 
-    def end(self) -> list[Piece]:
-        """Return the text held back, when the answer is complete or cut off."""
+    def end(self, *, cut: bool = False) -> list[Piece]:
+        """Return what is left of an answer that is complete, or that was cut off."""
         rest, self._buffer = self._buffer, ""
         if self._mode == "arguments":
             return [] if rest in {"}", ""} else [CallArguments(rest)]
+        if self._closes and not cut and self._mode == "words":
+            rest += _end_of_sentence(self._last)
         return [Words(rest)] if rest else []
+
+
+def _end_of_sentence(last: str) -> str:
+    """Return what closes a sentence whose last character this is; nothing if that is not part of a word or number."""
+    if not last or unicodedata.category(last)[0] not in "LMN":
+        return ""
+    script = unicodedata.name(last, "").partition(" ")[0]
+    return _FULL_STOPS.get(script, ".")
