@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from websockets.sync.client import ClientConnection, connect
@@ -18,6 +20,9 @@ from voxbridge.services.voice.core.cascade.brevity import SAME_WORDS, SENTENCES_
 
 pytestmark = pytest.mark.timeout(1_200)
 ANSWER_S = 90.0
+AT_A_TIME = 3
+"""Conversations at a time: most of an answer's time passes while it is said."""
+
 LONG_SENTENCES = 40
 QUESTIONS = (
     "And so, my fellow Americans: ask not what your country can do for you, ask what you can do for your country.",
@@ -86,18 +91,26 @@ def answer(socket: ClientConnection, question: str) -> str:
             return " ".join(said).strip()
 
 
-@pytest.mark.parametrize("protocol", ["plain", "voxbridge.v1"])
-def test_twenty_answers_are_short_whole_and_go_in_no_circles(product: Product, protocol: str) -> None:
+def asked(product: Product, protocol: str, questions: Iterable[str], *, in_writing: bool) -> list[tuple[str, str]]:
+    """Ask each question in a session of its own, and return it with its answer."""
     protocols = None if protocol == "plain" else [Subprotocol(protocol)]
-    wrong: list[tuple[str, str, str]] = []
-    for question in QUESTIONS:
+    start = {"type": "start", "mode": "local"} | ({"output": "text"} if in_writing else {})
+
+    def ask(question: str) -> tuple[str, str]:
         address = f"{product.url.replace('http', 'ws')}/ws/vox"
         with connect(address, subprotocols=protocols, compression=None, max_size=None) as socket:
-            socket.send(
-                json.dumps({"type": "start", "mode": "local", "output": "text"} if protocols else {"type": "start", "mode": "local"})
-            )
+            socket.send(json.dumps(start))
             told(socket, "setup_complete")
-            text = answer(socket, question)
+            return question, answer(socket, question)
+
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        return list(pool.map(ask, questions))
+
+
+@pytest.mark.parametrize("protocol", ["plain", "voxbridge.v1"])
+def test_twenty_answers_are_short_whole_and_go_in_no_circles(product: Product, protocol: str) -> None:
+    wrong: list[tuple[str, str, str]] = []
+    for question, text in asked(product, protocol, QUESTIONS, in_writing=protocol != "plain"):
         sentences = [one.strip() for one in re.split(r"(?<=[.!?…])\s+", text) if one.strip()]
         again = [one for one, times in Counter(one.casefold() for one in sentences if len(one.split()) >= SAME_WORDS).items() if times > 1]
         most = LONG_SENTENCES if is_long(question) else SENTENCES_LIMIT
@@ -115,11 +128,5 @@ def test_twenty_answers_are_short_whole_and_go_in_no_circles(product: Product, p
 @pytest.mark.parametrize("protocol", ["plain", "voxbridge.v1"])
 def test_what_can_be_worked_out_is_worked_out_and_not_made_up(product: Product, protocol: str) -> None:
     """Kind: a sum, a conversion or an hour elsewhere, answered in words without a call, or by a call that the model wrote wrongly."""
-    protocols = None if protocol == "plain" else [Subprotocol(protocol)]
-    found: dict[str, str] = {}
-    for question, _ in WORKED_OUT:
-        with connect(f"{product.url.replace('http', 'ws')}/ws/vox", subprotocols=protocols, compression=None, max_size=None) as socket:
-            socket.send(json.dumps({"type": "start", "mode": "local", "output": "text"}))
-            told(socket, "setup_complete")
-            found[question] = answer(socket, question)
+    found = dict(asked(product, protocol, (question for question, _ in WORKED_OUT), in_writing=True))
     assert {question: text for question, right in WORKED_OUT if not re.search(right, text := found[question])} == {}
