@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import example, given
@@ -202,3 +202,64 @@ async def test_a_server_that_takes_nothing_is_given_no_more_than_the_limit() -> 
             assert waiting <= AUDIO_PENDING
             assert sent < 256 * 1024 * 1024
         assert waiting > AUDIO_PENDING - 2 * len(frame)
+
+
+_INFO: Final = b'INFO {"server_id":"x","version":"2.11.0","max_payload":1048576,"headers":true}\r\n'
+
+
+@asynccontextmanager
+async def faulty(says: bytes) -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """A server that states an error to its first two connections once they are open, and closes them; the event is set when a third one
+    has subscribed."""
+    connections, subscribed = 0, asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        number = connections
+        writer.write(_INFO)
+        while line := await reader.readline():
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+            elif line.startswith(b"SUB") and number < 3:
+                writer.write(b"-ERR '" + says + b"'\r\n")
+                break
+            elif line.startswith(b"SUB"):
+                subscribed.set()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", subscribed
+
+
+@pytest.mark.parametrize("says", [b"Authentication Timeout", b"Maximum Payload Violation", b"Authorization Violation", b"Stale Connection"])
+async def test_no_error_that_a_server_states_ends_a_connection_for_good(says: bytes) -> None:
+    async with faulty(says) as (url, subscribed), connected(url) as client:
+        await client.listen(SUBJECT, Heard())
+        await asyncio.wait_for(subscribed.wait(), BOUND_S)
+        assert not client.is_closed
+
+
+async def test_an_attempt_that_fails_by_an_error_of_the_loop_is_followed_by_the_next(
+    own_server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, back, failures = own_server("nats"), asyncio.Event(), [RuntimeError("the handler is closed")]
+    async with connected(server.url, back) as client:
+        heard = Heard()
+        await client.listen(SUBJECT, heard)
+        connect = client._process_connect_init
+
+        async def failing() -> None:
+            if failures:
+                raise failures.pop()
+            await connect()
+
+        monkeypatch.setattr(client, "_process_connect_init", failing)
+        server.kill()
+        server.start()
+        await asyncio.wait_for(back.wait(), BOUND_S)
+        assert "the handler is closed" in caplog.text
+        async with connected(server.url) as other:
+            await other.publish(SUBJECT, b"one")
+            assert await heard.until(1) == [b"one"]

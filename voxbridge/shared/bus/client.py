@@ -4,7 +4,11 @@ Every event that is read back carries eight headers, and nats-py checks each cha
 a long log. nats-py also wakes a task through a queue for each message received, and another for each one published: negligible for events,
 but half the cost of an audio frame. So frames go straight from the parser to their listener, and straight to the socket. What is delivered
 and in which order stays the same. nats-py's own `flush` sends its ping ahead of the commands that still wait, so its answer proved nothing
-about a subscription made just before. Owns nothing that a crash could lose.
+about a subscription made just before.
+
+A connection is never given up. nats-py ends its attempts at an error that it does not expect, such as uvloop's for a socket that has just
+closed, and closes the client for good at any error that a server states but one of permissions: a process would live on without a bus.
+Owns nothing that a crash could lose.
 """
 
 from __future__ import annotations
@@ -18,11 +22,14 @@ from typing import Any, Final
 
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.protocol.parser import PERMISSIONS_ERR, STALE_CONNECTION
 
 from voxbridge.shared.bus.framing import Divider, Listener
 
 _LOOK_S: Final = 0.02
 _LINE_END: Final = b"\r\n"
+_QUOTE: Final = "'"
 _log = logging.getLogger(__name__)
 
 
@@ -107,9 +114,25 @@ class FastClient(Client):
     async def _attempt_reconnect(self) -> None:
         if self.on_cut is not None:
             self.on_cut()
-        await super()._attempt_reconnect()
+        while True:
+            try:
+                await super()._attempt_reconnect()
+                break
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may succeed
+                _log.warning("An attempt to reach NATS again failed: %s", str(error) or type(error).__name__)
+                self._status = Client.RECONNECTING
+                await asyncio.sleep(self.options["reconnect_time_wait"])
         if self.on_back is not None and self.is_connected:
             self.on_back()
+
+    async def _process_err(self, err_msg: str) -> None:
+        if self.is_closed or not self.is_connected or PERMISSIONS_ERR in err_msg or STALE_CONNECTION in err_msg:
+            await super()._process_err(err_msg)
+            return
+        error = NatsError(f"nats: {err_msg.strip(_QUOTE)}")
+        self._err = error
+        await self._error_cb(error)
+        await self._process_op_err(error)
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         listener = self._listeners.get(sid)
