@@ -59,3 +59,9 @@ def update(whole: Whole, name: str, part: Part, url: str) -> tuple[Whole, str | 
         others = {other: replace(seen, phase=Phase.CHECKING) if seen.phase is Phase.READY else seen for other, seen in now.parts.items()}
         return replace(now, parts=others, announced=False), f"Voxbridge is not ready: {name} {part.detail or part.phase}"
     return now, None
+
+
+def waits_for(whole: Whole) -> str:
+    """Return the parts that are not ready, each with what is known about why."""
+    late = ((name, part) for name, part in whole.parts.items() if part.phase is not Phase.READY)
+    return ", ".join(f"{name} ({part.detail})" if part.detail else name for name, part in late)

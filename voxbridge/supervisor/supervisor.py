@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from voxbridge.shared.embedded.child import end_group
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.supervisor.children import Child, Program, how_it_ended
-from voxbridge.supervisor.readiness import Part, Phase, Whole, update
+from voxbridge.supervisor.readiness import Part, Phase, Whole, update, waits_for
 from voxbridge.supervisor.restart import History, after_exit
 
 STOP_S: Final = 4.0
@@ -30,6 +30,11 @@ PROBE_SELDOM_S: Final = 4.0
 """Seconds between two probes of a program that runs; its death is seen at once, without one."""
 
 PROBE_TIMEOUT_S: Final = 2.0
+
+LATE_S: Final = 15.0
+"""Seconds without readiness after which the parts that are waited for are named; the next time after four times as long."""
+
+LATE_MOST_S: Final = 300.0
 
 
 class Display(Protocol):
@@ -58,6 +63,7 @@ class Supervisor:
         self._moved = asyncio.Event()
         self._doubt = asyncio.Event()
         self._telling: set[asyncio.Task[None]] = set()
+        self._late: asyncio.TimerHandle | None = None
 
     @property
     def whole(self) -> Whole:
@@ -76,6 +82,7 @@ class Supervisor:
         servers = [program for program in self._programs if program.server]
         services = [program for program in self._programs if not program.server]
         keepers: dict[str, asyncio.Task[None]] = {}
+        self._expect(LATE_S)
         try:
             for program in servers:
                 keepers[program.name] = asyncio.create_task(self._keep(program, first=await program.spawn()))
@@ -89,6 +96,7 @@ class Supervisor:
                 task.result()
         finally:
             self._stopping.set()
+            self._expect(None)
             await self._end([keepers[program.name] for program in services if program.name in keepers], services, STOP_S)
             await self._end([keepers[program.name] for program in servers if program.name in keepers], servers, STOP_SERVERS_S)
             await asyncio.gather(*(program.standby.close() for program in services if program.standby is not None))
@@ -168,6 +176,8 @@ class Supervisor:
                 self._change(program.name, phase=Phase.READY, detail="")
             elif not ready and phase is Phase.READY:
                 self._change(program.name, phase=Phase.STARTING, detail=program.why() or "does not say that it is ready")
+            elif not ready and (why := program.why()) and why != self._whole.parts[program.name].detail:
+                self._change(program.name, detail=why)
             if program.standby is not None and self._whole.ready:  # while programs are starting, it would only compete with them
                 program.standby.prepare()
             with suppress(TimeoutError):
@@ -204,8 +214,22 @@ class Supervisor:
             self._display.line(line)
         if line is not None and not self._whole.announced:
             self._doubt.set()
+        if line is not None:
+            self._expect(None if self._whole.announced else LATE_S)
         self._moved.set()
         self._display.show(self._whole)
+
+    def _expect(self, within_s: float | None, waited_s: float = 0.0) -> None:
+        """Have it said what is waited for, unless everything is ready within this time; with None, forget about it."""
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        if within_s is not None and not self._stopping.is_set():
+            self._late = asyncio.get_running_loop().call_later(within_s, self._say_late, within_s, waited_s + within_s)
+
+    def _say_late(self, within_s: float, waited_s: float) -> None:
+        self._display.line(f"Voxbridge is not ready after {waited_s:g} s; it waits for {waits_for(self._whole)}.")
+        self._expect(min(4 * within_s, LATE_MOST_S), waited_s)
 
 
 def _terminate(child: Child) -> None:

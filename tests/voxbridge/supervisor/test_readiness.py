@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from voxbridge.supervisor.readiness import Part, Phase, Whole, update
+from voxbridge.supervisor.readiness import Part, Phase, Whole, update, waits_for
 
 URL = "http://127.0.0.1:8420"
 
@@ -36,3 +36,8 @@ def test_stopping_is_not_news() -> None:
     whole, line = update(_whole(Phase.READY, Phase.READY, announced=True, ever=True), "a", Part(Phase.STOPPING), URL)
     assert line is None
     assert update(whole, "b", Part(Phase.STOPPING), URL)[1] is None
+
+
+def test_what_is_waited_for_is_named_with_what_is_known_about_it() -> None:
+    whole = Whole({"a": Part(Phase.READY), "b": Part(Phase.STARTING), "c": Part(Phase.CRASHED, detail="ended with code 3")})
+    assert waits_for(whole) == "b, c (ended with code 3)"

@@ -257,3 +257,17 @@ asyncio.run(Supervisor([embedded(NatsServer(folder / "n")), _program("one", STEA
     await parent.wait()
     _, alive = await asyncio.to_thread(psutil.wait_procs, children, 5)
     assert not alive
+
+
+async def test_what_is_waited_for_is_named_when_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voxbridge.supervisor.supervisor.LATE_S", 0.05)
+
+    async def never() -> bool:
+        return False
+
+    late = replace(_program("two", STEADY, tmp_path), ready=never, why=lambda: "it cannot write")
+    async with _running([_program("one", STEADY, tmp_path), late]) as (_, said):
+        await said.until(Phase.READY, "one")
+        await said.until_said("it waits for two (it cannot write).")
+        await said.until_said("Voxbridge is not ready after 0.25 s; ")
+    assert not any("is ready" in line for line in said.lines)
