@@ -38,6 +38,10 @@ _DEFAULT_PORT: Final = 4222
 _SEED_FILE: Final = "VOXBRIDGE_NATS_SEED_FILE"
 _DENIED: Final = "permissions violation"
 _STRANGER: Final = "authorization"
+_OLD_ANSWER: Final = 'publish to "_r_.'
+"""Answer to a question that the server does not know: one asked before it was started, or long ago. Each may be answered, so it is no right
+that is missing."""
+
 _REPEAT_S: Final = 10.0
 """Seconds before the same error of a connection is logged again: while a server is away each try brings one."""
 
@@ -120,7 +124,9 @@ class _Reports:
     async def failed(self, error: Exception) -> None:
         if _STRANGER in str(error).lower():
             self.refused.append("it does not know this user (authorization violation)")
-        if _DENIED in str(error).lower():
+        if _OLD_ANSWER in str(error).lower():
+            _log.info("NATS does not know the question any more that %s answered.", self._name)
+        elif _DENIED in str(error).lower():
             _deny(self._client, self._name, str(error))
         elif not self._repeated(f"{type(error).__name__} {error}"):
             _say(error)
