@@ -68,7 +68,15 @@ export function agentName(name: string): string {
   return functionName(name.replaceAll("-", " "));
 }
 
-const PROVIDERS: Record<string, string> = { gemini: "Gemini", openai: "OpenAI", anthropic: "Claude", local: "Local models", "": "Local models" };
+const PROVIDERS: Record<string, string> = {
+  gemini: "Gemini",
+  openai: "OpenAI",
+  anthropic: "Claude",
+  assemblyai: "AssemblyAI",
+  elevenlabs: "ElevenLabs",
+  local: "Local models",
+  "": "Local models",
+};
 
 export function providerName(provider: string): string {
   return PROVIDERS[provider] ?? provider;

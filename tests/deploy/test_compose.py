@@ -34,6 +34,7 @@ from voxbridge.sessions import wav
 from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.nats_server import GOGC, GOMEMLIMIT
+from voxbridge.shared.language.endpoints import VENDORS
 from voxbridge.shared.setting import env_name
 
 SERVERS = ("nats", "valkey")
@@ -164,7 +165,7 @@ def test_what_opens_recordings_reads_and_leaves_nothing_behind(compose: Compose)
     assert longest < int(re.findall(r"size=(\d+)m", room)[0]) * 2**20 < int(opener.mem_limit.removesuffix("m")) * 2**20
 
 
-BASE_URLS = {"GOOGLE_GEMINI_BASE_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"}
+BASE_URLS = {vendor.url_variable for vendor in VENDORS.values()}
 
 
 def test_every_setting_is_one_that_there_is_and_its_default_too(compose: Compose) -> None:

@@ -24,9 +24,9 @@ This page is printed by `voxbridge config --markdown`.
 _TAIL: Final = """
 ## Keys of providers
 
-`GEMINI_API_KEY` (or `GOOGLE_API_KEY`), `ANTHROPIC_API_KEY` and `OPENAI_API_KEY`, and `VOXBRIDGE_KEY_<NAME>` for an endpoint of
-`VOXBRIDGE_ENDPOINTS` (`VOXBRIDGE_KEY_MY_OWN` for `my-own`). A key that is stored with `voxbridge keys set` goes before them
-([operations.md](operations.md), "Keys").
+`GEMINI_API_KEY` (or `GOOGLE_API_KEY`), `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `ASSEMBLYAI_API_KEY` and `ELEVENLABS_API_KEY`, and
+`VOXBRIDGE_KEY_<NAME>` for an endpoint of `VOXBRIDGE_ENDPOINTS` (`VOXBRIDGE_KEY_MY_OWN` for `my-own`). A key that is stored with
+`voxbridge keys set` goes before them ([operations.md](operations.md), "Keys").
 
 ## Setting up
 

@@ -19,6 +19,8 @@ const PURPOSES: Record<string, string> = {
   gemini: "Gemini Live, and Gemini as a language model.",
   anthropic: "Claude as a language model.",
   openai: "OpenAI Realtime, and OpenAI's models for speech and text.",
+  assemblyai: "AssemblyAI as a recogniser that hears speech while it is said.",
+  elevenlabs: "ElevenLabs as a voice.",
 };
 
 function where({ source, variables }: Known): string {

@@ -63,7 +63,7 @@ async def sources(door: Running) -> dict[str, str]:
 
 
 async def test_a_key_is_set_listed_used_and_forgotten_and_never_told(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await sources(running) == {"gemini": "none", "anthropic": "none", "openai": "none"}
+    assert await sources(running) == dict.fromkeys(("gemini", "anthropic", "openai", "assemblyai", "elevenlabs"), "none")
     answer = await ask(running, "POST", json={"provider": "gemini", "key": SECRET})
     assert (answer.status_code, answer.content) == (204, b"")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
@@ -73,6 +73,8 @@ async def test_a_key_is_set_listed_used_and_forgotten_and_never_told(running: Ru
         "gemini": {"source": "stored", "variables": ["GEMINI_API_KEY", "GOOGLE_API_KEY"]},
         "anthropic": {"source": "none", "variables": ["ANTHROPIC_API_KEY"]},
         "openai": {"source": "environment", "variables": ["OPENAI_API_KEY"]},
+        "assemblyai": {"source": "none", "variables": ["ASSEMBLYAI_API_KEY"]},
+        "elevenlabs": {"source": "none", "variables": ["ELEVENLABS_API_KEY"]},
     }
     assert await keys_of_voice(running).get("gemini") == SECRET
     for _ in range(2):

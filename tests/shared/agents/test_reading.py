@@ -168,7 +168,8 @@ def test_other_writing_is_text_too(tmp_path: Path) -> None:
 NAME = "a name: lower-case letters, digits and hyphens, a letter first, at most 64 characters"
 REALTIME = "gemini, gemini:MODEL, openai or openai:MODEL; leave it out for an agent with `stt`, `llm` and `tts`"
 LLM = "local, openai, anthropic, gemini or the name of an endpoint, with :MODEL where you want a certain one"
-SPEECH = "local, openai or the name of an endpoint, with :MODEL where you want a certain one"
+EARS = "local, openai, assemblyai or the name of an endpoint, with :MODEL where you want a certain one"
+VOICE = "local, openai, elevenlabs or the name of an endpoint, with :MODEL where you want a certain one"
 
 
 @pytest.mark.parametrize(
@@ -193,8 +194,11 @@ SPEECH = "local, openai or the name of an endpoint, with :MODEL where you want a
         ("model: none\n", f"1: `model` must be {REALTIME}; it is 'none'."),
         ("model:\n  gemini: x\n", f"1: `model` must be {REALTIME}; it is a mapping."),
         ("llm: Claude Sonnet\n", f"1: `llm` must be {LLM}; it is 'Claude Sonnet'."),
-        ("stt: anthropic\n", f"1: `stt` must be {SPEECH}; it is 'anthropic'."),
-        ("tts: gemini:x\n", f"1: `tts` must be {SPEECH}; it is 'gemini:x'."),
+        ("stt: anthropic\n", f"1: `stt` must be {EARS}; it is 'anthropic'."),
+        ("stt: elevenlabs\n", f"1: `stt` must be {EARS}; it is 'elevenlabs'."),
+        ("tts: gemini:x\n", f"1: `tts` must be {VOICE}; it is 'gemini:x'."),
+        ("tts: assemblyai\n", f"1: `tts` must be {VOICE}; it is 'assemblyai'."),
+        ("llm: elevenlabs\n", f"1: `llm` must be {LLM}; it is 'elevenlabs'."),
         ("output: video\n", "1: `output` must be audio or text; it is 'video'."),
         ("model: gemini\noutput: text\n", "2: `output` must be audio beside `model`, which speaks; it is 'text'."),
         ("output: text\nmodel: openai\n", "1: `output` must be audio beside `model`, which speaks; it is 'text'."),

@@ -93,7 +93,10 @@ async def test_what_is_known_says_where_each_key_is_from(make: Make) -> None:
     keys = make({"OPENAI_API_KEY": OTHER, "GEMINI_API_KEY": OTHER}, endpoints=("b", "a", "a"))
     await keys.set("gemini", SECRET)
     await keys.set("b", SECRET)
-    assert await keys.known() == {"gemini": "stored", "anthropic": "none", "openai": "environment", "a": "none", "b": "stored"}
+    streaming = {"assemblyai": "none", "elevenlabs": "none"}
+    assert await keys.known() == {
+        "gemini": "stored", "anthropic": "none", "openai": "environment", **streaming, "a": "none", "b": "stored",
+    }  # fmt: skip
 
 
 async def test_keys_are_made_of_settings(redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +185,8 @@ async def test_while_valkey_is_away_the_last_known_key_counts_for_a_minute(own_v
     server.kill()
     time.now += KEPT_S
     assert [await keys.get(name) for name in ("gemini", "anthropic", "openai")] == [SECRET, SECRET, OTHER]
-    assert await keys.usable() == {"gemini": True, "anthropic": True, "openai": True}
+    streaming = {"assemblyai": False, "elevenlabs": False}
+    assert await keys.usable() == {"gemini": True, "anthropic": True, "openai": True, **streaming}
     time.now += 0.001
     for name in ("gemini", "anthropic"):
         with pytest.raises(Unavailable, match="Valkey does not serve the keys of providers"):

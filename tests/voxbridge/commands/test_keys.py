@@ -72,6 +72,8 @@ async def test_a_key_is_set_from_standard_input_listed_and_forgotten(door: Runni
         ["gemini", "stored", "GEMINI_API_KEY", "or", "GOOGLE_API_KEY"],
         ["anthropic", "none", "ANTHROPIC_API_KEY"],
         ["openai", "none", "OPENAI_API_KEY"],
+        ["assemblyai", "none", "ASSEMBLYAI_API_KEY"],
+        ["elevenlabs", "none", "ELEVENLABS_API_KEY"],
     ]
     as_json = json.loads((await run("ls", "--json")).output)
     assert as_json["gemini"] == {"source": "stored", "variables": ["GEMINI_API_KEY", "GOOGLE_API_KEY"]}

@@ -15,6 +15,8 @@ PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "anthropic": ("ANTHROPIC_API_KEY",),
     "openai": ("OPENAI_API_KEY",),
+    "assemblyai": ("ASSEMBLYAI_API_KEY",),
+    "elevenlabs": ("ELEVENLABS_API_KEY",),
 }
 """The built-in providers with their environment variables; the first variable that is set counts."""
 

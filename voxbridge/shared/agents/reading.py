@@ -14,6 +14,7 @@ from typing import Final, cast, get_args
 import yaml
 
 from voxbridge.shared.agents.model import Agent, ModelName, Output, Pipeline, Realtime, Roster, Stage, nearest
+from voxbridge.shared.agents.providers import PROVIDERS
 from voxbridge.shared.agents.yaml_file import NAME, Form, Problem, Value, YamlFile, kind_of, shown
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -45,11 +46,18 @@ _GRAPH: Final[Form] = (re.compile(r"[^\s\x00-\x1f][^\x00-\x1f]{0,59}"), "the nam
 _OUTPUT: Final = {False: (re.compile("audio|text"), "audio or text"), True: (re.compile("audio"), "audio beside `model`, which speaks")}
 _LANGUAGE: Final[Form] = (re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}"), "a language code such as en or pt-BR")
 _MODEL: Final = re.compile(r"(?P<provider>[a-z][a-z0-9-]{0,31})(:(?P<model>[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}))?")
+_BUILT_IN: Final = {
+    "llm": ("gemini", "anthropic", "openai"),
+    "stt": ("openai", "assemblyai"),
+    "tts": ("openai", "elevenlabs"),
+}
+"""Built-in providers of each part of a cascade."""
+
 _EXPECTED: Final = {
     "model": "gemini, gemini:MODEL, openai or openai:MODEL; leave it out for an agent with `stt`, `llm` and `tts`",
     "llm": "local, openai, anthropic, gemini or the name of an endpoint, with :MODEL where you want a certain one",
-    "stt": "local, openai or the name of an endpoint, with :MODEL where you want a certain one",
-    "tts": "local, openai or the name of an endpoint, with :MODEL where you want a certain one",
+    "stt": "local, openai, assemblyai or the name of an endpoint, with :MODEL where you want a certain one",
+    "tts": "local, openai, elevenlabs or the name of an endpoint, with :MODEL where you want a certain one",
 }
 
 
@@ -227,7 +235,7 @@ def _model(file: YamlFile, role: str) -> ModelName | None:
     if value is None or found is None:
         return None
     provider = found["provider"]
-    if provider not in get_args(Realtime) if role == "model" else role != "llm" and provider in ("anthropic", "gemini"):
+    if provider not in get_args(Realtime) if role == "model" else provider in PROVIDERS and provider not in _BUILT_IN[role]:
         file.wrong(value, f"must be {_EXPECTED[role]}; it is {shown(text)}.")
         return None
     return ModelName(provider, found["model"] or "")

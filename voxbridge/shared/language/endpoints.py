@@ -69,6 +69,17 @@ VENDORS: Final[dict[str, Vendor]] = {
         url_variable="GOOGLE_GEMINI_BASE_URL",
         llm="gemini-3.8-flash",
     ),
+    "assemblyai": Vendor(
+        url="wss://streaming.assemblyai.com",
+        url_variable="ASSEMBLYAI_BASE_URL",
+        stt="universal-streaming-english",
+    ),
+    "elevenlabs": Vendor(
+        url="wss://api.elevenlabs.io",
+        url_variable="ELEVENLABS_BASE_URL",
+        tts="eleven_flash_v2_5",
+        voice="JBFqnCBsd6RMkjVDRZzb",
+    ),
 }
 
 

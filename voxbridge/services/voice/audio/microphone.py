@@ -114,6 +114,11 @@ class Microphone:
         if self._stalled is not None:
             self._stalled.cancel()
 
+    @property
+    def end_ms(self) -> int:
+        """End of the audio heard so far, ms."""
+        return self._ears.end_ms
+
     def audio(self, from_ms: int, to_ms: int) -> bytes:
         """Return the PCM16 of a range, as far as it is kept."""
         return self._ears.audio(from_ms, to_ms)

@@ -15,9 +15,13 @@ from voxbridge.services.voice.audio.microphone import Microphone
 from voxbridge.services.voice.audio.speaker import Speaker
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.providers.cascade.models import Transcript
+from voxbridge.services.voice.providers.streaming.assemblyai import Recogniser
 from voxbridge.services.voice.session import failure as session_failure
+from voxbridge.services.voice.session.streamed_speech import Listener, StreamedSpeech
 from voxbridge.services.voice.session.worker import Workplace
 from voxbridge.services.voice.speakable.loader import speakable
+from voxbridge.shared.agents.model import Agent
 from voxbridge.shared.audio import frames
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -35,6 +39,33 @@ class ModelEffects:
         self._microphone = microphone
         self._voice = voice
         self._take = take
+        self._streamed: StreamedSpeech | None = None
+        """Speech of the user, once an agent has a recogniser that hears it while it is said."""
+
+    def speech_began(self, agent: Agent, from_ms: int) -> None:
+        """Have an agent's streaming recogniser, if it has one, hear what is said from here on, ms of the session's audio."""
+        if agent.stt.provider in self._place.models.recognisers:
+            self._speech().begin(_listener(agent.stt.provider, agent.stt.model, agent.language, agent.vocabulary), from_ms)
+
+    def heard(self) -> None:
+        """Pass on what the microphone has heard."""
+        if self._streamed is not None:
+            self._streamed.heard()
+
+    def speech_over(self) -> None:
+        """Have nothing more heard until speech begins again."""
+        if self._streamed is not None:
+            self._streamed.over()
+
+    def stop(self) -> None:
+        """Close what is open for the session; `closed` waits for it."""
+        if self._streamed is not None:
+            self._streamed.stop()
+
+    async def closed(self) -> None:
+        """Wait until nothing is open for the session."""
+        if self._streamed is not None:
+            await self._streamed.closed()
 
     async def run(self, effect_id: int, effect: out.Effect) -> None:
         """Run an effect to its end, whatever the end is."""
@@ -61,9 +92,8 @@ class ModelEffects:
     async def _effect(self, effect_id: int, effect: out.Effect) -> None:
         models = self._place.models
         match effect:
-            case out.Transcribe(from_ms=from_ms, to_ms=to_ms):
-                pcm, words = self._microphone.audio(from_ms, to_ms), effect.vocabulary
-                found = await models.transcribe(pcm, effect.provider, effect.model, effect.language, words)
+            case out.Transcribe():
+                found = await self._transcript(effect)
                 self._take(inputs.Transcribed(effect=effect_id, text=found.text, language=found.language, confidence=found.confidence))
             case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
                 self._take(inputs.TurnJudged(effect_id, await models.judge_turn(self._microphone.audio(from_ms, to_ms))))
@@ -74,11 +104,30 @@ class ModelEffects:
             case out.Synthesize():
                 await self._synthesize(effect_id, effect)
 
+    async def _transcript(self, asked: out.Transcribe) -> Transcript:
+        models = self._place.models
+        if asked.provider in models.recognisers:
+            listener = _listener(asked.provider, asked.model, asked.language, asked.vocabulary)
+            return await self._speech().transcript(listener, asked.from_ms, asked.to_ms)
+        pcm = self._microphone.audio(asked.from_ms, asked.to_ms)
+        return await models.transcribe(pcm, asked.provider, asked.model, asked.language, asked.vocabulary)
+
+    def _speech(self) -> StreamedSpeech:
+        if self._streamed is None:
+            self._streamed = StreamedSpeech(self._microphone, self._open, self._place.config.language)
+        return self._streamed
+
+    async def _open(self, listener: Listener, changed: Callable[[], None]) -> Recogniser:
+        language = listener.language or self._place.config.language
+        return await self._place.models.recognisers[listener.provider].open(listener.model, language, listener.vocabulary, changed)
+
     async def _synthesize(self, effect_id: int, asked: out.Synthesize) -> None:
         made = 0
         speaker = self._voice()
         text = await speakable(asked.text, asked.language or self._place.config.language) if asked.cleaned else asked.text
-        speech = self._place.models.synthesize(text, asked.voice, provider=asked.provider, model=asked.model, speed=asked.speed)
+        speech = self._place.models.synthesize(
+            text, asked.voice, provider=asked.provider, model=asked.model, speed=asked.speed, language=asked.language
+        )
         whole = bytearray()
         async with aclosing(speech) as spoken:
             async for pcm in spoken:
@@ -94,3 +143,7 @@ class ModelEffects:
         if not made:
             raise VoxbridgeError(Code.PROVIDER_REFUSED, "The speech model made no sound.", retryable=False)
         self._take(inputs.AudioMade(effect=effect_id, ms=made * 1_000 // (2 * frames.OUTPUT_RATE), done=True))
+
+
+def _listener(provider: str, model: str, language: str, vocabulary: tuple[str, ...]) -> Listener:
+    return Listener(provider=provider, model=model, language=language, vocabulary=vocabulary)

@@ -21,6 +21,7 @@ from voxbridge.services.voice.audio.microphone import Microphone
 from voxbridge.services.voice.audio.speaker import Speaker
 from voxbridge.services.voice.core import inputs, step
 from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.outstanding import between_turns
 from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.providers.realtime.link import ProviderLink
@@ -198,8 +199,11 @@ class Session:
         except Exception as error:  # noqa: BLE001 - the failure of one session must not end the others
             _log.exception("session %s: its core failed", self.sid)
             self._break(error)
-        if self.state.utterance is None:
+        if (utterance := self.state.utterance) is None:
             self._ears.release()
+            self._models.speech_over()
+        elif isinstance(input, inputs.VoiceStarted):
+            self._models.speech_began(self.state.team.agent, listening.start_ms(utterance))
         if self._leaving is not None and between_turns(self.state):
             self._release()
 
@@ -257,6 +261,7 @@ class Session:
             self._effects.cancel_background()  # after a failed takeover, or without the bus, it may wait for ever
         await self._effects.idle()
         await self._effects.background_idle()
+        await self._models.closed()
         try:
             await self._stepper.close()
         except VoxbridgeError as error:
@@ -296,6 +301,7 @@ class Session:
             self._leaving.cancel()
         self._timers.cancel_all()
         self._effects.cancel_all()
+        self._models.stop()
         if self._link is not None:
             self._link.close(self._link.effect)
         if self._speaker is not None:
@@ -311,6 +317,7 @@ class Session:
                 self._outbound.publish(prefix + payload)
         elif self._route == "detector":
             self._ears.hear(frame)
+            self._models.heard()
         elif self._route == "provider":
             listen = self._ears.hear if self.state.team.agent.manual_activity else self._ears.pass_by
             self._linked().hear(frame, listen(frame))

@@ -39,6 +39,11 @@ PARTIAL_MS: Final = 700
 """Milliseconds between two partial transcripts."""
 
 
+def start_ms(utterance: Utterance) -> int:
+    """Return where the audio of an utterance begins that is transcribed, ms of the session's audio."""
+    return max(0, utterance.from_ms - LEAD_MS)
+
+
 def route_of(t: Transition) -> Literal["detector", "provider", "echo", "nobody"]:
     """Return the destination of a session's microphone audio."""
     request, agent = t.state.request, t.team.agent
@@ -121,7 +126,7 @@ def _cut(t: Transition, utterance: Utterance, to_ms: int, from_ms: int) -> Utter
     t.cancel(utterance.partial_effect)
     if utterance.text is not None:
         return replace(utterance, from_ms=from_ms, began_ms=began_ms, before=_joined(utterance.before, utterance.text), partial_effect=None)
-    start = max(0, utterance.from_ms - LEAD_MS)
+    start = start_ms(utterance)
     effect = t.start(_transcribe(t, start, to_ms + TAIL_MS)) if utterance.final_effect is None else utterance.final_effect
     piece = Spoken(from_ms=start, to_ms=to_ms, effect=effect)
     return replace(utterance, from_ms=from_ms, began_ms=began_ms, piece=piece, final_effect=None, partial_effect=None)
@@ -135,7 +140,7 @@ def _understand(t: Transition, utterance: Utterance, *, judge: bool) -> Utteranc
     """Start the transcription of an utterance whose speech has paused and, with `judge`, the decision whether it is over."""
     if utterance.to_ms is None:
         return utterance
-    start, end = max(0, utterance.from_ms - LEAD_MS), utterance.to_ms + TAIL_MS
+    start, end = start_ms(utterance), utterance.to_ms + TAIL_MS
     return replace(
         utterance,
         final_effect=t.start(_transcribe(t, start, end)) if utterance.text is None else None,
@@ -297,7 +302,7 @@ def partial_due(t: Transition) -> None:
     """Transcribe what was said so far, if the user still speaks and no partial transcript is pending."""
     utterance = t.utterance
     if utterance is not None and utterance.to_ms is None and utterance.partial_effect is None:
-        effect = t.start(_transcribe(t, max(0, utterance.from_ms - LEAD_MS), out.AUDIO_END))
+        effect = t.start(_transcribe(t, start_ms(utterance), out.AUDIO_END))
         t.state.utterance = replace(utterance, partial_effect=effect)
 
 

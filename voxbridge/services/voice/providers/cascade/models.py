@@ -18,6 +18,10 @@ import httpx2
 import msgspec
 from openai import AsyncOpenAI, omit
 
+from voxbridge.services.voice.providers.streaming.assemblyai import PROVIDER as ASSEMBLYAI
+from voxbridge.services.voice.providers.streaming.assemblyai import AssemblyAI
+from voxbridge.services.voice.providers.streaming.elevenlabs import PROVIDER as ELEVENLABS
+from voxbridge.services.voice.providers.streaming.elevenlabs import ElevenLabs
 from voxbridge.shared.audio.frames import INPUT_RATE
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -84,7 +88,11 @@ class Models:
         self._stt = {"": own_stt, endpoints.LOCAL: own_stt, "openai": _Http(use=openai.use, model=vendor.stt), **others}
         openai_tts = _Http(use=openai.use, model=vendor.tts, voice=vendor.voice)
         self._tts = {"": own_tts, endpoints.LOCAL: own_tts, "openai": openai_tts, **others}
-        self._closing = (self._http.aclose, stt.close, tts.close, self._language.close)
+        self._elevenlabs = ElevenLabs(keys)
+        self.recognisers = {ASSEMBLYAI: AssemblyAI(keys)}
+        """Recognisers that hear speech while it is said, by their providers."""
+
+        self._closing = (self._http.aclose, stt.close, tts.close, self._elevenlabs.close, self._language.close)
 
     @property
     def local(self) -> bool:
@@ -156,9 +164,14 @@ class Models:
                 yield input
 
     async def synthesize(
-        self, text: str, voice: str, provider: str = "", model: str = "", speed: float = 1.0
+        self, text: str, voice: str, provider: str = "", model: str = "", speed: float = 1.0, language: str = ""
     ) -> AsyncGenerator[bytes, None]:
         """Yield speech as PCM16 at 24 kHz, in pieces of whole samples, as it is made. Empty names are as in `transcribe`."""
+        if provider == ELEVENLABS:
+            async with aclosing(self._elevenlabs.synthesize(text, voice, model, language or self._config.language, speed)) as spoken:
+                async for pcm in spoken:
+                    yield pcm
+            return
         where = one_of(self._tts, provider, "speech")
         chosen = named_model(model or where.model, provider)
         async with where.use() as held:

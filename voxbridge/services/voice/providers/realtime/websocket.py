@@ -13,7 +13,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.request import getproxies
 
 from websockets.asyncio.client import ClientConnection
@@ -39,7 +39,7 @@ _HANDSHAKE_END: Final = b"\r\n\r\n"
 _DATA: Final = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
-def proxied() -> bool | None:
+def proxied() -> Literal[True] | None:
     """Return the library's proxy setting: True to look for a proxy at each connection, which takes half a millisecond; None for none."""
     return True if getproxies() else None
 
