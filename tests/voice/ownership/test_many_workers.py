@@ -224,8 +224,10 @@ def test_the_load_is_of_the_last_ten_seconds() -> None:
         late = 0.5 if number >= load.PERCENTILE * load.SAMPLES else 0.002
         measured.add(late, 100 + number * load.EVERY_S, 100 + number * load.EVERY_S / 4)
     assert measured.figures() == {"loop_lag_p95_ms": 2.0, "cpu_share": 0.25}
-    measured.add(0.5, 200, 125)
+    measured.add(0.5, 100 + load.WINDOW_S, 102.5)
     assert measured.figures()["loop_lag_p95_ms"] == 500.0, "one more than a twentieth"
+    measured.add(0.0, 100 + 3 * load.WINDOW_S, 103)
+    assert measured.figures() == {"loop_lag_p95_ms": 0.0, "cpu_share": 0.0}, "older ones do not count"
 
 
 async def test_the_statistics_of_a_worker_have_its_sessions_its_room_and_its_load(

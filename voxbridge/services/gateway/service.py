@@ -42,6 +42,7 @@ from voxbridge.shared.cancellation import ended
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.ids import new_session_id
 from voxbridge.shared.secrets.provider_keys import SealedKeys
+from voxbridge.shared.service.http_server import HttpServer
 from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks
 from voxbridge.shared.store.store import LEASE_MS, Store
@@ -148,7 +149,7 @@ class Gateway(Service):
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 await asyncio.gather(*(connection.flushed() for connection in leaving))
-        self._server.should_exit = True
+        self._server.stop()
 
     def health(self) -> Mapping[str, bool]:
         """Return whether the gateway listens."""
@@ -239,8 +240,8 @@ class Gateway(Service):
             connection.tick(now_ms, owned=owned.get(connection.sid))
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server without signal handlers: `voxbridge.shared.service.process` owns the signals of the process."""
+class _Server(HttpServer):
+    """The HTTP server, without signal handlers: `voxbridge.shared.service.process` owns the signals of the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

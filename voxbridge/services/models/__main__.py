@@ -33,6 +33,7 @@ def main() -> None:
     import uvicorn
 
     from voxbridge.services.models.service import create
+    from voxbridge.shared.service.http_server import HttpServer
 
     app = create(config, home)
     logging.getLogger("faster_whisper").setLevel(logging.WARNING)
@@ -50,7 +51,7 @@ def main() -> None:
         why = os.strerror(error.errno or 0)
         sys.exit(f"Cannot listen on port {config.models_port} ({why}). Stop what uses it, or set VOXBRIDGE_MODELS_PORT to a free one.")
     with listening:
-        uvicorn.Server(settings).run(sockets=[listening])
+        HttpServer(settings).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class VoiceService(Service):
         questions = await self._place.log.nc.subscribe(ROOM, cb=self.migrations.asked_for_room)
         await self._place.audio_nc.subscribe(subjects.MICROPHONE, cb=self._asked_what_was_heard)
         self._place.audio_nc.on_cut, self._place.audio_nc.on_back = self._cut_off, self._connected_again
-        work: list[Coroutine[Any, Any, None]] = [self._requests.take_all(subscription), self._load.keep(), self._peers.watch()]
+        work: list[Coroutine[Any, Any, None]] = [self._requests.take_all(subscription), self._load.keep(self._busy), self._peers.watch()]
         if self._keys is not None:
             work.append(self._keys.keep_telling())
         if self._place.models.local:
@@ -113,7 +113,7 @@ class VoiceService(Service):
         running = [asyncio.create_task(one) for one in work]
         # These are not cancelled but end by themselves: a command to Valkey cancelled midway would leave its connection open.
         watching, leases = asyncio.create_task(self._orphans.watch()), asyncio.create_task(self._leases.keep())
-        stall_guard = asyncio.create_task(self._place.stall_guard.keep(self._leases.renew))
+        stall_guard = asyncio.create_task(self._place.stall_guard.keep(self._leases.renew, self._busy))
         draining = asyncio.create_task(self._draining.wait())
         done, _ = await asyncio.wait({draining, watching, leases, stall_guard, *running}, return_when=asyncio.FIRST_COMPLETED)
         self._draining.set()
@@ -160,6 +160,7 @@ class VoiceService(Service):
     async def adopt(self, sid: str, term: int, prior: PriorState, gap_ms: int) -> None:
         """Continue a session that another worker left."""
         session = self._sessions[sid] = Session(self._place, sid, term, ended=self._ended, prior=prior)
+        self._place.stall_guard.need()
         try:
             await self._record(session)
             await session.restore(prior, gap_ms)
@@ -243,6 +244,7 @@ class VoiceService(Service):
     async def begin(self, requested: events.Recorded, term: int, offer: Offer, failure: VoxbridgeError | None) -> bool:
         """Open a session, or refuse it because of `failure`. Returns False if nothing of it is in the log."""
         session = self._sessions[requested.sid] = Session(self._place, requested.sid, term, ended=self._ended)
+        self._place.stall_guard.need()
         try:
             if failure is not None:
                 raise failure
@@ -257,6 +259,9 @@ class VoiceService(Service):
         if self._draining.is_set():
             session.drain()
         return state.phase != "new"
+
+    def _busy(self) -> bool:
+        return bool(self._sessions)
 
     async def _warm(self, session: Session) -> None:
         state = session.state

@@ -10,9 +10,13 @@ import asyncio
 import math
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 EVERY_S: Final = 0.25
+REST_S: Final = 2.0
+"""Seconds between two samples of a process that has no sessions."""
+
 WINDOW_S: Final = 10.0
 SAMPLES: Final = round(WINDOW_S / EVERY_S)
 PERCENTILE: Final = 0.95
@@ -26,16 +30,20 @@ class Load:
         self._used: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         """Time of each sample, and the CPU time used by then; both in seconds."""
 
-    async def keep(self) -> None:
+    async def keep(self, busy: Callable[[], bool]) -> None:
         """Measure until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + EVERY_S
-            await asyncio.sleep(EVERY_S)
+            every_s = EVERY_S if busy() else REST_S
+            due = loop.time() + every_s
+            await asyncio.sleep(every_s)
             self.add(max(0.0, loop.time() - due), time.monotonic(), time.process_time())
 
     def add(self, late_s: float, at_s: float, cpu_s: float) -> None:
         """Add a sample: how late the loop was, and the process's CPU time at this moment."""
+        while self._used and at_s - self._used[0][0] > WINDOW_S:
+            self._used.popleft()
+            self._late.popleft()
         self._late.append(late_s)
         self._used.append((at_s, cpu_s))
 
