@@ -53,6 +53,10 @@ async def run_agent(
         let another agent take care of the invoices
         pass this task on to the planner agent
         let the coder fix the build while we talk
+        get the translator to work on the leaflet
+        make the analyst study the survey
+        the editor ought to go over my draft
+        have the writer prepare a press release
         I want the editor agent to shorten the article
     """
     card = _card(await ctx.children.cards(), name, "name")
@@ -74,6 +78,12 @@ async def list_agents(ctx: Context) -> dict[str, Any]:
         what agents do you know
         show me the agents that could do a job
         which agents lack a key
+        what can the other agents do
+        is there an agent for invoices
+        name the agents
+        give me an overview of the agents
+        are there any agents besides you
+        what agents can I hand work to
     """
     cards = await ctx.children.cards()
     ready = [one.name for one in cards if not one.missing]
@@ -96,6 +106,9 @@ async def list_experts(ctx: Context) -> dict[str, Any]:
         what do the experts know
         who are the experts
         name the experts I can talk to
+        which specialists do we have
+        is anybody here an expert on taxes
+        what kinds of experts are there
     """
     experts = [one for one in await ctx.children.cards() if one.expert]
     names = [one.name for one in experts]
@@ -129,6 +142,10 @@ async def chat_with_expert(
         the travel expert should tell me which form I need
         talk to the nutrition expert about salt
         what is the view of the pension expert on this
+        have the legal expert look at whether the logo may be used
+        what's the database expert's opinion on indexes
+        hear what the wine expert has to say about cork
+        get the privacy expert's view on cookies
     """
     card = _card(await ctx.children.cards(), expert, "expert")
     if not card.expert:

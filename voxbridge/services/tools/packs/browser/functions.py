@@ -32,6 +32,7 @@ def navigate_page(path: Annotated[str, Meta(min_length=1, max_length=256, exampl
         go to the tools page
         show me the page with my keys
         let's go to settings
+        on to agents please
         please open agents
         jump to the benchmarks page
         I want to see the calls page
