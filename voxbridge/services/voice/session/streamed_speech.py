@@ -73,6 +73,9 @@ class StreamedSpeech:
 
         self._recogniser: Recogniser | None = None
         self._running: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        """The running connection, and those before it that are being closed."""
+
         self._fresh = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -93,14 +96,12 @@ class StreamedSpeech:
         self._from_ms = -1
 
     async def transcript(self, listener: Listener, from_ms: int, to_ms: int) -> Transcript:
-        """Return the words of a range: what is known by now if its end is `AUDIO_END`, else all. Raises `VoxbridgeError`."""
+        """Return the words of a range: what is known by now if its end is `AUDIO_END`, else all, for which it raises `VoxbridgeError`."""
         self.begin(listener, from_ms)
         if to_ms != AUDIO_END:
             self._until_ms = min(to_ms, self._microphone.end_ms)
             self._fresh.set()
             await self._settled(from_ms)
-        elif self._running is not None and self._running.done():
-            self._running.result()
         return self._words()
 
     def stop(self) -> None:
@@ -111,8 +112,8 @@ class StreamedSpeech:
 
     async def closed(self) -> None:
         """Wait until the connection is closed."""
-        if self._running is not None:
-            await asyncio.wait((self._running,))
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def _start(self, listener: Listener, from_ms: int) -> None:
         if listener != self._listener and self._running is not None:
@@ -127,10 +128,12 @@ class StreamedSpeech:
         if self._running is None or self._running.done():
             self._sent_ms = self._from_ms
             self._running = asyncio.create_task(self._keep())
+            self._tasks.add(self._running)
             self._running.add_done_callback(self._ended)
         self._fresh.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.info("The connection to %s ended: %s", self._listener.provider, error)
         self._news.set()
@@ -175,7 +178,8 @@ class StreamedSpeech:
             while await self._speech(reading):
                 await self._send(recogniser)
         finally:
-            self._recogniser = None
+            if self._recogniser is recogniser:  # else another agent's is there already
+                self._recogniser = None
             reading.cancel()
             with suppress(asyncio.CancelledError, VoxbridgeError):
                 await reading
