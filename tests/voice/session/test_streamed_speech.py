@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.fakes.assemblyai.server import KEY, AssemblyAIServer, Fault
 from tests.fakes.elevenlabs.server import KEY as VOICE_KEY
 from tests.fakes.elevenlabs.server import ElevenLabsServer
@@ -187,6 +188,30 @@ async def test_after_half_a_minute_of_silence_the_connection_is_ended_in_order(
     speaking.begin(LISTENER, 1_400)
     says(speaking, microphone, speech(1_000) + silence(400))
     assert (await speaking.transcript(LISTENER, 1_400, 2_600)).text == "Thank you."
+
+
+async def test_who_speaks_while_the_connection_is_closed_has_another_one(
+    server: AssemblyAIServer, microphone: Heard, speaking: StreamedSpeech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamed_speech, "LINGER_S", 0.05)
+    close, closing, closed = Recogniser.close, asyncio.Event(), asyncio.Event()
+
+    async def slowly(self: Recogniser) -> None:
+        closing.set()
+        await closed.wait()
+        await close(self)
+
+    monkeypatch.setattr(Recogniser, "close", slowly)
+    server.script("good morning", "thank you")
+    speaking.begin(LISTENER, 0)
+    says(speaking, microphone, speech(1_000) + silence(400))
+    assert (await speaking.transcript(LISTENER, 0, 1_200)).text == "Good morning."
+    speaking.over()
+    await asyncio.wait_for(closing.wait(), BOUND_S)
+    speaking.begin(LISTENER, 1_400)
+    says(speaking, microphone, speech(1_000) + silence(400))
+    assert (await speaking.transcript(LISTENER, 1_400, 2_600)).text == "Thank you."
+    closed.set()
 
 
 async def test_the_shortest_and_the_longest_piece_are_those_that_the_vendor_takes(

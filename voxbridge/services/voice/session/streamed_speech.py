@@ -178,7 +178,10 @@ class StreamedSpeech:
             while await self._speech(reading):
                 await self._send(recogniser)
         finally:
-            if self._recogniser is recogniser:  # else another agent's is there already
+            # Who speaks while this connection is closed has another one.
+            if self._running is asyncio.current_task():
+                self._running = None
+            if self._recogniser is recogniser:
                 self._recogniser = None
             reading.cancel()
             with suppress(asyncio.CancelledError, VoxbridgeError):
