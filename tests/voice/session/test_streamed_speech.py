@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -249,8 +250,8 @@ async def test_a_key_that_is_refused_is_said_and_never_shown(
     assert "aai-another-key" not in str(caught.value)
 
 
-def _agents(folder: Path) -> Path:
-    (folder / "clerk.yaml").write_text("stt: assemblyai\ntts: elevenlabs\nprompt: Be kind.\n", encoding="utf-8")
+def _agents(folder: Path, voice: str = "elevenlabs") -> Path:
+    (folder / "clerk.yaml").write_text(f"stt: assemblyai\ntts: {voice}\nprompt: Be kind.\n", encoding="utf-8")
     return folder
 
 
@@ -281,3 +282,28 @@ async def test_a_call_is_heard_and_answered_and_folds_to_the_live_state(
     assert encoded(again) == encoded(live)
     assert appended == stored(log)
     await eventually(lambda: server.ended == ["terminated"])
+
+
+@pytest.mark.timeout(120)
+async def test_a_worker_that_is_killed_in_a_sentence_is_followed_by_one_that_hears_it_from_its_beginning(
+    workers: Workers, page: Page, model_server: ModelServer, server: AssemblyAIServer, tmp_path: Path
+) -> None:
+    server.script("what time is it")
+    model_server.script("llm", ["It is noon."])
+    folder = Workers(dataclasses.replace(workers.config, agents_dir=_agents(tmp_path, voice="local")))
+    async with folder.process() as process:
+        await page.open(agent="clerk", filler=False)
+        await page.until(ev.SessionStarted)
+        await page.speaks(silence(500) + speech(900))
+        await page.until(ev.SpeechStarted)
+        await eventually(lambda: server.heard_ms and server.heard_ms[0] >= 900)
+        process.kill()
+        await process.wait()
+        async with folder.running():
+            await page.until(ev.SessionRestored)
+            await page.speaks(speech(600) + silence(900))
+            await page.until(ev.TurnCompleted)
+            await page.ends()
+    assert [one.text for one in page.told(ev.UserSaid)] == ["What time is it."]
+    assert server.heard_ms[-1] >= 1_700, "all of it, once more"
+    assert model_server.asked("stt") == []
