@@ -113,7 +113,10 @@ def files(folder: Path, own: frozenset[str]) -> list[Path]:
 
 
 def checkout(root: Path) -> frozenset[str]:
-    """Return the files of the checkout that are new or changed, as git tells them; nothing where this is no checkout."""
+    """Return the files of the checkout that are new or changed, as git tells them; nothing where this is no checkout, or git is not
+    installed: what is left in a copy of the files is not looked for."""
+    if shutil.which("git") is None:
+        return frozenset()
     done = subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=False)
     return frozenset(done.stdout.splitlines()) if done.returncode == 0 else frozenset()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -43,6 +44,7 @@ def test_another_subject_is_refused_with_the_reason(message: str, why: str) -> N
     assert why in refusal(message)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="a machine without git runs no hooks of it")
 def test_git_runs_the_hook(tmp_path: Path) -> None:
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.hooksPath=.githooks")

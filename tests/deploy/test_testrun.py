@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deploy.testrun import ROOT, SEED, ending, quarantine, tiers
+from deploy.testrun import ROOT, SEED, ending, leftovers, quarantine, tiers
 from deploy.testrun.recorder import Part, Result
 from tests.eventually import BOUND_S
 
@@ -234,3 +234,8 @@ def test_a_tier_holds_the_tier_before_it() -> None:
 
 def test_contributing_has_the_table_of_the_tiers() -> None:
     assert tiers.table() in (ROOT / "CONTRIBUTING.md").read_text(), "print it with `python -m deploy.testrun.tiers`"
+
+
+def test_a_machine_without_git_runs_the_tests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert leftovers.checkout(ROOT) == frozenset()
