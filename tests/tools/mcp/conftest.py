@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -20,11 +21,14 @@ from voxbridge.shared.cancellation import ended
 
 HERE: Final = Path(__file__).parent
 NPM: Final = Path(__file__).parents[3] / "node_modules" / "@modelcontextprotocol"
-EVERYTHING: Final[dict[str, Any]] = {"command": "node", "args": [str(NPM / "server-everything/dist/index.js"), "stdio"]}
+NODE: Final = shutil.which("node") or str(Path(sys.executable).with_name("node"))
+"""Node.js that a user has, else that of the set-up."""
+
+EVERYTHING: Final[dict[str, Any]] = {"command": NODE, "args": [str(NPM / "server-everything/dist/index.js"), "stdio"]}
 
 
 def files(folder: Path) -> dict[str, Any]:
-    return {"command": "node", "args": [str(NPM / "server-filesystem/dist/index.js"), str(folder)]}
+    return {"command": NODE, "args": [str(NPM / "server-filesystem/dist/index.js"), str(folder)]}
 
 
 def hostile(how: str, *more: object, **rules: Any) -> dict[str, Any]:
