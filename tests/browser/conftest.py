@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,9 +40,12 @@ def product(models: RunningModels, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
-    """Playwright for this folder only: its event loop would disturb other tests."""
-    with sync_playwright() as found:
-        yield found
+    """Playwright for this folder only: its event loop would disturb other tests. It runs on the Node.js of the set-up: its own wants a
+    library that a bare Debian does not have."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PLAYWRIGHT_NODEJS_PATH", str(Path(sys.executable).with_name("node")))
+        with sync_playwright() as found:
+            yield found
 
 
 @pytest.fixture(scope="package")
