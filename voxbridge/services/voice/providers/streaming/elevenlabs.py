@@ -13,7 +13,7 @@ import binascii
 import itertools
 import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -91,9 +91,10 @@ class ElevenLabs:
                 socket, kept = await self._taken(whose, new=new)
                 begun = whole = False
                 try:
-                    async for pcm in self._said(socket, f"s{next(self._numbers)}", key, text, speed):
-                        begun = True
-                        yield pcm
+                    async with aclosing(self._said(socket, f"s{next(self._numbers)}", key, text, speed)) as said:
+                        async for pcm in said:
+                            begun = True
+                            yield pcm
                     whole = True
                 except ConnectionClosed:
                     if begun or not kept:
