@@ -6,7 +6,7 @@ python -m bench --only choices
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,6 +20,7 @@ from bench.choice import measure, sets
 from bench.choice.asking import Asker
 from bench.choice.measure import Measured, share
 from bench.report import Figure
+from voxbridge.shared.agents.functions import Function
 
 ANSWER_S: Final = 120.0
 FIRST_TRIES: Final = 3
@@ -29,13 +30,16 @@ QUICK_EVERY: Final = 10
 _MORE_IS_BETTER: Final = frozenset({"choices.shortlist", "choices.right", "choices.arguments", "choices.follow_ups"})
 
 
-async def measured(name: sets.Name, say: Callable[[str], None], *, every: int = 1, unread: bool = False) -> Measured:
-    """Measure a set with a models service of its own; `unread`: before it has read the whole prompt. Raises `StackError`."""
-    load = machine.load_average()
-    routing = measure.routing(name)
+async def measured(
+    name: sets.Name, say: Callable[[str], None], *, every: int = 1, unread: bool = False, functions: Sequence[Function] | None = None
+) -> Measured:
+    """Measure a set with a models service of its own, which knows these functions, or all. `unread`: before it has read the whole prompt.
+    Raises `StackError`."""
+    load, known = machine.load_average(), sets.functions() if functions is None else functions
+    routing = measure.routing(name, known)
     async with running() as service:
         with httpx.Client(base_url=f"{service.url}/v1", timeout=ANSWER_S, trust_env=False) as client:
-            asker = Asker(client, sets.functions())
+            asker = Asker(client, known)
             for attempt in range(0 if unread else FIRST_TRIES):
                 try:
                     await asyncio.to_thread(asker.read_ahead)
@@ -44,7 +48,7 @@ async def measured(name: sets.Name, say: Callable[[str], None], *, every: int = 
                         raise
                 else:
                     break
-            answers = await asyncio.to_thread(measure.answers, asker, name, say, every=every)
+            answers = await asyncio.to_thread(measure.answers, asker, name, known, say, every=every)
     return Measured(datetime.now(UTC).isoformat(timespec="seconds"), name, routing, answers, round(load, 2))
 
 

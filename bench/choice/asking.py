@@ -53,7 +53,8 @@ class Reply(msgspec.Struct, frozen=True):
 def offered(functions: Sequence[Function]) -> list[dict[str, Any]]:
     """Return the functions as the voice service offers them to the installation's own endpoint, in a session that knows what exists: those
     that are not listed go along."""
-    return own_offer.offer([function for function in sets.named_functions() if function.listed], functions)
+    names = {function.name for function in functions}
+    return own_offer.offer([function for function in sets.named_functions() if function.listed and function.name in names], functions)
 
 
 def conversation(one: sets.FollowUp) -> list[dict[str, Any]]:

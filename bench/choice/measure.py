@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +15,7 @@ from bench.figures import quantile
 from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
 from voxbridge.services.models.choice.router import Router
+from voxbridge.shared.agents.functions import Function
 
 ROUNDS: Final = 3
 """Times that the router is asked each request, for its cost."""
@@ -62,9 +63,15 @@ def decision_s(answers: Iterable[Answer]) -> float:
     return statistics.median([answer.seconds for answer in answers if answer.called] or [0.0])
 
 
-def routing(name: sets.Name) -> Routing:
+def asked(name: sets.Name, functions: Sequence[Function]) -> list[tuple[str, sets.Request]]:
+    """Return the requests of a set that want one of the functions."""
+    names = {function.name for function in functions}
+    return [(tool, request) for tool, request in sets.requests(name) if tool in names]
+
+
+def routing(name: sets.Name, functions: Sequence[Function]) -> Routing:
     """Ask the router alone, as the models service does."""
-    tools = ChatRequest.model_validate({"messages": [{"role": "user", "content": "x"}], "tools": offered(sets.functions())}).offered()
+    tools = ChatRequest.model_validate({"messages": [{"role": "user", "content": "x"}], "tools": offered(functions)}).offered()
     table = routers.read_meanings()
     began = time.perf_counter()
     router = Router([routers.known(tool) for tool in tools], table)
@@ -72,7 +79,7 @@ def routing(name: sets.Name) -> Routing:
     places: list[tuple[str, int]] = []
     modes: dict[str, int] = {}
     costs: list[float] = []
-    for function, request in sets.requests(name):
+    for function, request in asked(name, functions):
         for _ in range(ROUNDS):
             began = time.perf_counter()
             decision = router.decide(request.say)
@@ -88,16 +95,17 @@ def routing(name: sets.Name) -> Routing:
     return Routing(len(tools), places, modes, talked, round(trained, 3), p50, p95)
 
 
-def answers(asker: Asker, name: sets.Name, say: Callable[[str], None], *, every: int = 1) -> list[Answer]:
-    """Ask the local model each request of a set, or every so many of them."""
+def answers(asker: Asker, name: sets.Name, functions: Sequence[Function], say: Callable[[str], None], *, every: int = 1) -> list[Answer]:
+    """Ask the local model each request of a set that wants one of the functions, or every so many of them."""
     found: list[Answer] = []
-    asked = sets.requests(name)[::every]
-    for number, (tool, request) in enumerate(asked):
+    wanted, names = asked(name, functions)[::every], {function.name for function in functions}
+    for number, (tool, request) in enumerate(wanted):
         if number % 20 == 0:
-            say(f"choices: request {number + 1} of {len(asked)}")
+            say(f"choices: request {number + 1} of {len(wanted)}")
         found.append(asker.request(tool, request))
     say("choices: small talk, wishes and follow-ups")
     found += [asker.talk(line) for line in sets.talk(name)[::every]]
     found += [asker.talk(line, "wish") for line in sets.wishes(name)[::every]]
-    found += [asker.follow_up(one) for one in sets.follow_ups(name)[::every]]
+    follow_ups = [one for one in sets.follow_ups(name) if not one.tool or one.tool in names]
+    found += [asker.follow_up(one) for one in follow_ups[::every]]
     return found

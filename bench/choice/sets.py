@@ -1,6 +1,7 @@
 """The sets of the measurement: functions that are known, requests, small talk and follow-ups, and how an answer is judged.
 
-Owns the files beside it. A set is `held_out`, on which nothing is tuned, or `development`.
+Owns the files beside it. Nothing is tuned on `held_out` and `unseen`. `unseen` is the younger one: it was written to ask two versions of
+the product what neither had seen.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from voxbridge.shared.agents.functions import Function, with_names
 from voxbridge.shared.errors import VoxbridgeError
 
 FOLDER: Final = Path(__file__).parent
-Name = Literal["held_out", "validation", "development"]
+Name = Literal["held_out", "unseen", "validation", "development"]
 CLOSE: Final = 1e-6
 
 
@@ -70,6 +71,11 @@ def functions() -> tuple[Function, ...]:
     cards = msgspec.yaml.decode((FOLDER / "cards.yaml").read_bytes(), type=list[Card])
     names = {function.name for function in built_in}
     return (*built_in, *(card.function() for card in cards if card.name not in names))
+
+
+def known(names: frozenset[str]) -> tuple[Function, ...]:
+    """Return the functions of some names, so that a version that knows more can be compared with an older one."""
+    return tuple(function for function in functions() if function.name in names)
 
 
 @cache

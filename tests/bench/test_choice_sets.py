@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
+from typing import get_args
 
 import pytest
 
@@ -14,7 +16,7 @@ FUNCTIONS = sets.functions()
 NAMES = {function.name for function in FUNCTIONS}
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 APART = 4
-APART_SETS = pytest.mark.parametrize("name", ["held_out", "validation"])
+APART_SETS = pytest.mark.parametrize("name", ["held_out", "unseen", "validation"])
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -58,7 +60,7 @@ def test_no_small_talk_or_follow_up_that_is_kept_apart_is_taught(name: sets.Name
     assert _alike([one.say for one in sets.follow_ups(name)], follow_ups.LINES) == []
 
 
-@pytest.mark.parametrize("pair", [("held_out", "development"), ("held_out", "validation"), ("validation", "development")])
+@pytest.mark.parametrize("pair", list(itertools.combinations(get_args(sets.Name), 2)))
 def test_no_line_is_in_two_sets(pair: tuple[sets.Name, sets.Name]) -> None:
     for lines in (lambda name: [request.say for _, request in sets.requests(name)], sets.talk):
         assert not {_words(line) for line in lines(pair[0])} & {_words(line) for line in lines(pair[1])}
@@ -74,7 +76,7 @@ def test_the_held_out_set_is_as_large_as_it_has_to_be() -> None:
     assert len(FUNCTIONS) >= 77
 
 
-@pytest.mark.parametrize("name", ["held_out", "validation", "development"])
+@pytest.mark.parametrize("name", get_args(sets.Name))
 def test_every_function_and_argument_that_is_asked_for_is_known(name: sets.Name) -> None:
     known = {function.name: set(function.parameters.get("properties", {})) | {"result"} for function in FUNCTIONS}
     for function, request in sets.requests(name):
