@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.voice.orders import drawing
 from tests.voice.orders.rules import first_broken, rules_broken
 from tests.voice.orders.simulation import Orders
 from tests.voice.orders.teams import TEAMS
@@ -30,6 +31,11 @@ def test_any_order_of_what_may_happen_comes_to_rest() -> None:
 @pytest.mark.timeout(600)
 def test_many_orders_of_what_may_happen_come_to_rest() -> None:
     assert not first_broken(MANY)
+
+
+def test_the_drawing_of_the_states_is_of_this_code() -> None:
+    drawn = drawing.drawing(drawing.changes())
+    assert drawing.FILE.read_text(encoding="utf-8") == drawn, "python -m tests.voice.orders.drawing draws it again"
 
 
 def a_call(team: str, *what: Thing, **drawn: Any) -> Orders:

@@ -4,7 +4,8 @@ It makes every decision of a session and performs none of them. The time of each
 effects arrive as inputs, and audio never enters the core: the shell routes frames as the last step told it.
 
 This module passes each input to the module that handles it: `listening` for speech, `speaking` for the output of cascade models,
-`responses` and `connection` for realtime models, `turns` for what is said and heard. A crash loses only what is not in the journal.
+`responses` and `connection` for realtime models, `turns` for what is said and heard. What follows from it for all of them is decided by
+the rules of `settling`, in their order. A crash loses only what is not in the journal.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from voxbridge.services.voice.core import (
     presence,
     provider_events,
     reset,
+    settling,
     takeover,
-    task_ends,
     text_mode,
     transition,
 )
@@ -33,14 +34,12 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening, model_retry, slow_model, speaking
 from voxbridge.services.voice.core.realtime import connection as realtime_connection
 from voxbridge.services.voice.core.realtime import faults, noises, responses, tool_calls, transcripts, unanswered
-from voxbridge.services.voice.core.state import Mark, Piece, Reply, Stamps, State
+from voxbridge.services.voice.core.state import Mark, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import (
-    consent,
     filler,
     handoff_request,
     interruption,
-    ledger,
     open_calls,
     playout,
     reopening,
@@ -48,7 +47,6 @@ from voxbridge.services.voice.core.turns import (
     screen,
     trailing,
     turns,
-    written,
 )
 from voxbridge.shared import events
 from voxbridge.shared.agents.model import HANDOFF
@@ -86,19 +84,7 @@ def step(state: State, input: inputs.Input | LogInput, now: int) -> tuple[State,
         _event(t, input.recorded.event, input.recorded.ts)
     else:
         _input(t, input)
-    if t.pending.ending is not None and t.state.phase == "open" and t.reply is None and t.speech.cut is None:
-        ending.end(t, "provider_lost", t.pending.ending)
-    handoff.settle(t)
-    faults.settle(t)
-    realtime_connection.leave_if_due(t)
-    filler.watch(t)
-    _next_notice(t)
-    noises.watch(t)
-    written.tell(t)
-    ledger.settle(t)
-    child.settle(t)
-    allowance.settle(t)
-    realtime_connection.watch(t)
+    settling.settle(t)
     t.show()
     return t.state, t.outputs
 
@@ -357,65 +343,3 @@ def _played_by_the_clock(t: Transition) -> None:
     turns.finish_reply(t)
     if t.client.reported and reply.turn and playout.made_ms(reply) - reply.playback.played_ms > UNPLAYED_MS:
         t.speech.unplayed = reply
-
-
-def _next_notice(t: Transition) -> None:
-    if t.state.phase != "open" or t.ownership.released:
-        return
-    reply = t.reply
-    if reply is not None and not interruption.waits(t):
-        if interruption.was_heard(reply):
-            turns.finish_reply(t)
-        elif (reply.closed and reply.round.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
-            speaking.speak(t)
-    consent.watch(t)
-    _ask(t)
-    if t.pending.unheard != t.pending.wanted and _nobody_speaks(t):
-        task_ends.want(t)
-    while t.pending.notices and _nobody_speaks(t):
-        notice, *rest = t.pending.notices
-        t.pending.notices = tuple(rest)
-        task_ends.told(t, notice)
-        if notice.greeting:
-            written.greet(t, notice.text)
-        if t.state.realtime is not None:
-            responses.notice(t, notice.text)
-        else:
-            _say(t, notice.text)
-    if t.settings.rules:
-        consent.watch(t)  # what is only written is said at once
-
-
-def _ask(t: Transition) -> None:
-    """Put the question that is due: an approval in exactly these words, whichever model the agent has."""
-    if t.settings.rules and (not _nobody_speaks(t) or t.speech.trailing):
-        return
-    question = consent.again(t)
-    if question is None:
-        return
-    if not t.settings.rules or (t.state.realtime is not None and question.kind != "approval"):
-        turns.notice(t, question.text)
-    elif t.state.realtime is not None:
-        unanswered.ask_instead(t, consent.put(t, question))
-    else:
-        _say(t, consent.put(t, question))
-
-
-def _say(t: Transition, text: str) -> None:
-    turns.say(t, text, turn=0)
-    speaking.speak(t)
-
-
-def _nobody_speaks(t: Transition) -> bool:
-    """Check whether an announcement can start: no one is speaking, and no answer is pending."""
-    realtime = t.state.realtime
-    if t.utterance is not None or t.reply is not None or t.speech.cut is not None or t.client.away_since or t.team.handoff is not None:
-        return False
-    if realtime is None:
-        return True
-    owed = realtime.owed
-    return realtime.ready and not (owed.asking or owed.announces or owed.go_on or owed.turn or realtime.hearing.active)
-
-
-def _first_unspoken(reply: Reply) -> tuple[Piece, ...]:
-    return next(((piece,) for piece in reply.pieces if not piece.done), ())
