@@ -213,6 +213,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/tools/packs/test_utilities_bounds.py::test_a_pattern_that_would_take_more_memory_is_refused": "the other bounds",
     "tests/tools/packs/test_utilities_hostile.py::test_a_query_that_is_more_than_a_select_over_the_table_is_refused[sql36]": "the other queries",
     "tests/tools/runs/test_orders.py": "one test of the module stays; tests/tools/runs/test_machine.py",
+    "tests/tools/sandbox/test_bundlers.py": "tests/tools/sandbox/test_forbidden.py",
     "tests/tools/sandbox/test_hostile.py": "tests/tools/sandbox/test_forbidden.py",
     "tests/tools/test_absence.py": "tests/tools/test_registry.py",
     "tests/tools/test_account_calls.py": "tests/gateway/rest/test_functions.py",

@@ -8,17 +8,12 @@ an account, and nothing is sent to a vendor.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from tests.fakes.sse import Answer, Body, Request, SseServer
+from tests.npm import installed
 
 PINNED: Final = Path(__file__).with_name("agents")
 FILE: Final = "hello.txt"
@@ -26,26 +21,9 @@ DONE: Final = "I created the file that you wanted."
 COMMAND: Final = f"echo hello > {FILE}"
 
 
-def installed() -> Path:
-    """Return the folder of the agents' programs; fetches them once for each lock file."""
-    lock = (PINNED / "package-lock.json").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "voxbridge" / "agents"
-    found = cache / sha256(lock).hexdigest()[:16]
-    if not found.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            for name in ("package.json", "package-lock.json"):
-                shutil.copy(PINNED / name, folder)
-            path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-            done = subprocess.run(
-                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-                cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            if not found.exists():
-                shutil.copytree(folder, found.with_suffix(".new"), symlinks=True)
-                found.with_suffix(".new").replace(found)
-    return found / "node_modules" / ".bin"
+def programs() -> Path:
+    """Return the folder of the agents' programs."""
+    return installed(PINNED) / "node_modules" / ".bin"
 
 
 class CodexModel(SseServer):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.terminals.fleets import BY, Viewed, fleet, held_folder
-from tests.terminals.real_agents import COMMAND, DONE, FILE, CodexModel, GeminiModel, installed
+from tests.terminals.real_agents import COMMAND, DONE, FILE, CodexModel, GeminiModel, programs
 from voxbridge.services.terminals.definitions import BUILT_IN
 from voxbridge.shared.terminals import questions as asked
 
@@ -28,7 +28,7 @@ START_S: Final = 60.0
 
 @pytest.mark.parametrize("definition", MODELS)
 async def test_an_agent_takes_a_prompt_asks_is_answered_and_leaves_nothing(definition: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join((str(installed()), os.environ["PATH"])))
+    monkeypatch.setenv("PATH", os.pathsep.join((str(programs()), os.environ["PATH"])))
     model = MODELS[definition]()
     await model.start()
     try:

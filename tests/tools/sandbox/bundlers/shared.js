@@ -1,0 +1,1 @@
+export const shared = (n) => n * 2;
