@@ -25,6 +25,7 @@ from bench.areas.choices import choices
 from bench.areas.doors import doors
 from bench.areas.functions import functions
 from bench.areas.gateway_back import gateway_back
+from bench.areas.handlers import handlers
 from bench.areas.kills import kills
 from bench.areas.knowledge import knowledge
 from bench.areas.live_calls import live_calls
@@ -72,6 +73,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "appends": appends,
     "functions": functions,
     "mcp": mcp,
+    "handlers": handlers,
     "page_functions": page_functions,
     "macros": macros,
     "agents": agents,
