@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
@@ -43,6 +45,32 @@ def test_thanks_are_answered_in_words(client: openai.OpenAI) -> None:
     choice = _ask(client, "thank you very much")
     assert choice.message.tool_calls is None
     assert choice.message.content
+
+
+@pytest.mark.timeout(300)
+def test_a_tool_with_a_description_alone_is_called_once_requests_for_it_were_written(client: openai.OpenAI, http: httpx.Client) -> None:
+    parameters = {"type": "object", "properties": {"name": {"type": "string", "description": "Name of the device"}}, "required": ["name"]}
+    about = "Turns on/opens/presses a device or entity. For locks, this performs a 'lock' action."
+    lamp: Any = {"type": "function", "function": {"name": "HassTurnOn", "description": about, "parameters": parameters}}
+    messages: list[Any] = [{"role": "system", "content": asking.SYSTEM}, {"role": "user", "content": "please switch the radio on"}]
+
+    def ask() -> Any:
+        return client.chat.completions.create(model="local", messages=messages, tools=[*TOOLS, lamp], temperature=0, max_tokens=64)
+
+    def waiting() -> int:
+        (line,) = [one for one in http.get("/metrics").text.splitlines() if one.startswith("voxbridge_model_phrasings_waiting ")]
+        return int(float(line.split()[1]))
+
+    ask()
+    deadline = time.monotonic() + 280
+    while waiting():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    ask()  # the router that knows the requests is trained beside this one
+    while not (calls := ask().choices[0].message.tool_calls):
+        assert time.monotonic() < deadline
+    assert calls[0].function.name == "HassTurnOn"
+    assert "radio" in json.loads(calls[0].function.arguments)["name"].lower()
 
 
 def test_a_stream_of_a_call_has_its_name_and_its_arguments(client: openai.OpenAI) -> None:

@@ -41,6 +41,23 @@ def test_a_function_with_a_description_alone_is_found_by_wishes_of_its_subject(n
     assert (decision.mode, decision.among[0]) == ("call", name)
 
 
+def test_a_function_takes_over_wishes_near_to_requests_that_were_written_for_it() -> None:
+    requests = ("turn off the lights", "close the door", "turn off the TV", "turn off the lamp in the hall")
+    decision = decided(Known("HassTurnOff", "Does it.", requests, written=True), "lamps out please")
+    assert (decision.mode, decision.among[0]) == ("call", "HassTurnOff")
+
+
+def test_functions_whose_requests_were_written_are_told_apart_by_the_model() -> None:
+    """Kind: "switch on the lamp in the kitchen" was surely a call of `HassTurnOff`, since that had a line with the kitchen."""
+    on = Known("HassTurnOn", "Turns on.", ("turn on the light", "switch the lamp on", "turn on the fan", "turn on the TV"), written=True)
+    off = Known("HassTurnOff", "Turns off.", ("turn off the light", "no light in the kitchen", "turn off the fan"), written=True)
+    both = Router([*OWN, on, off], read_meanings())
+    for said in ("switch on the lamp in the kitchen", "switch off the lamp in the kitchen", "lamps out please"):
+        decision = both.decide(said)
+        assert (decision.mode, set(decision.among)) == ("call", {on.name, off.name})
+    assert both.decide("order a pizza please").mode != "call"
+
+
 @pytest.mark.parametrize("said", ["order a pizza please", "call my mother", "turn the heating up"])
 def test_wishes_of_other_subjects_are_not_the_functions(said: str) -> None:
     assert decided(Known("get_weather", "Get the current weather for a city."), said).mode != "call"

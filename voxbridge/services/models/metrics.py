@@ -30,7 +30,9 @@ class _State(Collector):
         for role, line in self._engines.lines.items():
             inside.add_metric([role], line.inside)
         inside.add_metric(["background"], self._engines.background.line.inside)
-        return [ready, inside]
+        waiting = GaugeMetricFamily("voxbridge_model_phrasings_waiting", "Functions whose requests the model is yet to write.")
+        waiting.add_metric([], self._engines.phrasings.waiting)
+        return [ready, inside, waiting]
 
 
 class Meters:

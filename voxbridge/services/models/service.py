@@ -69,10 +69,11 @@ def create(config: Config, home: Home) -> FastAPI:
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         bringing_up = asyncio.create_task(engines.run(), name="bring-up")
         reading = asyncio.create_task(engines.readings.run(), name="readings")
+        phrasing = asyncio.create_task(engines.phrasings.run(), name="phrasings")
         try:
             yield
         finally:
-            await ended(bringing_up, reading)
+            await ended(bringing_up, reading, phrasing)
             await engines.close()
 
     app = FastAPI(title="Voxbridge models", version="1", lifespan=lifespan, description=__doc__)
@@ -84,7 +85,7 @@ def create(config: Config, home: Home) -> FastAPI:
     _add_health(app, engines, meters)
     _add_ears(app, engines, meters)
     _add_mouth(app, engines, meters)
-    _add_chat(app, engines, meters, Routers(RouterFiles(home.routers)))
+    _add_chat(app, engines, meters, Routers(RouterFiles(home.routers), engines.phrasings))
     embeddings.add_to(app, engines.lines["embedding"], config.embeddings_table)
     return app
 

@@ -21,6 +21,7 @@ from voxbridge.services.models.choice.meanings import Meanings
 from voxbridge.services.models.choice.moods import mood
 from voxbridge.services.models.choice.router import Before, Decision, Known, Router
 from voxbridge.services.models.core.chatml import Call, Message, Tool
+from voxbridge.services.models.engines.phrasings import Phrasings
 from voxbridge.shared.agents.notes import without_notes
 from voxbridge.shared.awareness.prompt import OPENING
 
@@ -39,26 +40,36 @@ class _Run(msgspec.Struct):
 
 
 class Routers:
-    """The routers of a process. `files` keep them for the next one; without any they are trained by each."""
+    """The routers of a process. `files` keep them for the next one; without any they are trained by each. `phrasings` has requests written
+    for functions that bring none."""
 
-    def __init__(self, files: RouterFiles | None = None) -> None:
-        self._files = files
+    def __init__(self, files: RouterFiles | None = None, phrasings: Phrasings | None = None) -> None:
+        self._files, self._phrasings = files, phrasings
         self._meanings: Meanings | None = None
         self._kept: OrderedDict[bytes, asyncio.Future[Router]] = OrderedDict()
 
     async def of(self, tools: Sequence[Tool]) -> Router | None:
-        """Return the router of a set of tools, trained in a thread if it is new; None if none of the tools has utterances."""
+        """Return the router of a set of tools, trained in a thread if it is new; None if none of the tools has utterances. One that knows
+        more is trained while the one before it serves."""
         if not any(tool.utterances for tool in tools):
             return None
         functions = [known(tool) for tool in tools]
-        key = hashlib.sha256(msgspec.msgpack.encode(functions)).digest()
+        told = self._phrasings.told(functions) if self._phrasings is not None else None
+        if told is None or told == functions:
+            return await asyncio.shield(self._of(functions))
+        better, plain = self._of(told), self._kept.get(_key(functions))
+        served = plain is not None and plain.done() and plain.exception() is None
+        return await asyncio.shield(plain if plain is not None and served and not better.done() else better)
+
+    def _of(self, functions: Sequence[Known]) -> asyncio.Future[Router]:
+        key = _key(functions)
         found = self._kept.get(key)
         if found is None or (found.done() and found.exception() is not None):
             found = self._kept[key] = asyncio.ensure_future(asyncio.to_thread(self._train, functions))
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        return await asyncio.shield(found)
+        return found
 
     def _train(self, functions: Sequence[Known]) -> Router:
         table = self._meanings = self._meanings or read_meanings()
@@ -69,6 +80,10 @@ class Routers:
         if self._files is not None:
             self._files.write(functions, router)
         return router
+
+
+def _key(functions: Sequence[Known]) -> bytes:
+    return hashlib.sha256(msgspec.msgpack.encode(functions)).digest()
 
 
 def read_meanings() -> Meanings:

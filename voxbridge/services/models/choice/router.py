@@ -58,12 +58,14 @@ _Doubles = npt.NDArray[np.float64]
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A function to choose: `utterances` are what people say when they want it, `names` the values that its arguments can have."""
+    """A function to choose: `utterances` are what people say when they want it, `written` if a model has thought them up; `names` are the
+    values that its arguments can have."""
 
     name: str
     description: str = ""
     utterances: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    written: bool = False
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -106,6 +108,7 @@ class Router:
         self.names = [known.name for known in functions]
         self._talk, self._again, self._wish = len(functions), len(functions) + 1, len(functions) + 2
         self._spoken_for = all(known.utterances for known in functions)
+        self._written = frozenset(index for index, known in enumerate(functions) if known.written and known.utterances)
         if learned is not None:
             self._restore(learned)
             return
@@ -175,7 +178,7 @@ class Router:
         about = [np.flatnonzero(self._owners == function) for function in range(self._talk)]
         functions = [said if len(lines) > 1 else lines for said, lines in zip(own, about, strict=True)]
         left_out = np.zeros(len(texts), np.bool_)
-        for one in served(SubjectLines(texts, alike / self._length, self._rare, functions), subjects):
+        for one in served(SubjectLines(texts, alike / self._length, self._rare, functions, self._written), subjects):
             left_out[one.lines] = True
             left_out[one.taken] = False
             self._owners[one.taken] = one.function
@@ -229,6 +232,11 @@ class Router:
         if own != best[0] and again < SURE_OF_FOLLOW_UP:
             best = np.array([best[0], own, *(index for index in best if index not in (best[0], own))])[:SHORTLIST]
             close = max(close, 2)
+        if int(best[0]) in self._written:
+            # Requests that a model wrote tell the kitchen from the bedroom, and not on from off: which of its kind is left to the model.
+            kind = [index for index in best if int(index) in self._written]
+            best = np.array([*kind, *(index for index in best if int(index) not in self._written)])
+            close = max(close, len(kind))
         return Decision(mode, likelihood, tuple(self.names[index] for index in best), close, unserved)
 
 

@@ -2,7 +2,8 @@
 
 A function that brings what people say when they want it needs no more than that the wishes of its subject are no longer nobody's. One that
 has a description alone, as tools of MCP servers and of pages have, takes over the wishes that are near to its description: without them the
-router would know no request for it.
+router would know no request for it. One whose requests a model has written (`core.phrasings`) takes over those that are near to them: a
+model writes ten requests much alike, and people say more.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ from which a function with a description alone serves it."""
 _TAKEN: Final = 0.5
 """Share of the nearest line's likeness from which such a function takes over a line."""
 
+_WRITTEN: Final = 0.45
+_SHARED: Final = 3
+"""Likeness of the requests that were written for a function and a subject, reached by a quarter of them, and words in common, from which
+the function serves the subject. Likeness alone is not enough: "turn the water off" is near to "turn Bluetooth off"."""
+
 _TELLING: Final = 3.5
 _SHORTEST: Final = 4
 """Rarity and letters of a word that tells what a text is about."""
@@ -49,10 +55,13 @@ class Lines(NamedTuple):
     alike: npt.NDArray[Any]
     rare: features.Floats
     functions: Sequence[_Places]
+    written: frozenset[int] = frozenset()
+    """Functions whose requests a model has written."""
 
 
 class Served(NamedTuple):
-    """A subject that a function serves: the places of its lines, of which those in `taken` are the function's from then on."""
+    """A subject that a function serves: the places of its lines, of which those in `taken` are the function's from then on. Where several
+    functions share a subject, the first one names its lines."""
 
     function: int
     lines: _Places
@@ -60,14 +69,17 @@ class Served(NamedTuple):
 
 
 def served(lines: Lines, subjects: Sequence[_Places]) -> Iterator[Served]:
-    """Yield each subject that a function serves. `subjects` are the places of their lines; each subject is served once."""
+    """Yield each subject that a function serves. `subjects` are the places of their lines."""
     left = []
+    bring = [(index, own) for index, own in enumerate(lines.functions) if len(own) > 1 and index not in lines.written]
     for subject in subjects:
-        function = next((index for index, own in enumerate(lines.functions) if len(own) > 1 and _speaks_of(lines, own, subject)), None)
-        if function is None:
-            left.append(subject)
-        else:
+        function = next((index for index, own in bring if _speaks_of(lines, own, subject)), None)
+        shared = [] if function is not None else _shared(lines, subject)
+        yield from shared
+        if function is not None:
             yield Served(function, subject, subject[:0])
+        elif not shared:
+            left.append(subject)
     words = [_telling(lines, subject) for subject in left]
     best: dict[int, tuple[float, int]] = {}
     for function, own in enumerate(lines.functions):
@@ -83,6 +95,24 @@ def served(lines: Lines, subjects: Sequence[_Places]) -> Iterator[Served]:
 
 def _speaks_of(lines: Lines, own: _Places, subject: _Places) -> bool:
     return bool(np.quantile(lines.alike[np.ix_(subject, own)].max(axis=0), 0.75) >= _SERVED)
+
+
+def _shared(lines: Lines, subject: _Places) -> list[Served]:
+    """Share a subject among the functions whose requests a model has written: each line goes to the nearest, or to none."""
+    known = _telling(lines, subject) if lines.written else set[str]()
+    serve = []
+    for function in sorted(lines.written):
+        own = lines.functions[function]
+        near = len(own) > 0 and np.quantile(lines.alike[np.ix_(subject, own)].max(axis=0), 0.75) >= _WRITTEN
+        if near and len(_telling(lines, own) & known) >= _SHARED:
+            serve.append(function)
+    if not serve:
+        return []
+    near_to = np.stack([lines.alike[np.ix_(subject, lines.functions[function])].max(axis=1) for function in serve])
+    nearest, taken = near_to.argmax(axis=0), near_to.max(axis=0) >= _TAKEN * near_to.max()
+    return [
+        Served(function, subject if not index else subject[:0], subject[taken & (nearest == index)]) for index, function in enumerate(serve)
+    ]
 
 
 def _described(lines: Lines, own: _Places, subject: _Places, known: set[str]) -> float:

@@ -17,10 +17,13 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from voxbridge.services.models.core import phrasings
+from voxbridge.services.models.core.chatml import Prompt
 from voxbridge.services.models.engines.admission import Line
 from voxbridge.services.models.engines.audio import RATE
-from voxbridge.services.models.engines.background import Background
-from voxbridge.services.models.engines.llm import SLOTS, Llm
+from voxbridge.services.models.engines.background import Background, collected
+from voxbridge.services.models.engines.llm import SLOTS, Llm, Sampling
+from voxbridge.services.models.engines.phrasings import Phrasings
 from voxbridge.services.models.engines.readings import Readings
 from voxbridge.services.models.engines.stt import Whisper
 from voxbridge.services.models.engines.tts import Piper
@@ -72,6 +75,7 @@ class Engines:
         }
         self.background = Background(tuple(line for name, line in self.lines.items() if name != "embedding"))
         self.readings = Readings(self.background, lambda family, keep: self.llm.read(family, keep=keep))
+        self.phrasings = Phrasings(self.background, self._phrase, home.phrasings, self.by_role("llm").files[0].sha256)
         self._pools = {role: ThreadPoolExecutor(1, thread_name_prefix=role) for role in ("stt", "turn")}
         self._progress: dict[str, CountingProgress] = {}
         self._stt: Whisper | None = None
@@ -143,6 +147,10 @@ class Engines:
             return f"{missing.title} is {self.state(missing)}"
         reading = "the model reads its instructions for the first time" if self._llm is not None and self._llm.reading else ""
         return busy.why() or reading
+
+    async def _phrase(self, prompt: Prompt) -> str:
+        sampling = Sampling(grammar=phrasings.GRAMMAR, max_tokens=phrasings.MAX_TOKENS)
+        return "".join([step.text for step in await collected(self.llm.generate(prompt, sampling))])
 
     async def in_thread(self, role: str, work: Callable[[], _Result]) -> _Result:
         """Run blocking work in the thread of a role."""

@@ -41,6 +41,8 @@ class Home:
         """Folder of saved prompts."""
         self.routers = data / "routers"
         """Folder of trained routers."""
+        self.phrasings = data / "phrasings.json"
+        """File of the requests that were written for functions that bring none."""
 
         self._lock: IO[bytes] | None = None
 
