@@ -17,7 +17,7 @@ from voxbridge.services.models.core import phrasings as asked
 from voxbridge.services.models.core.chatml import Prompt, Tool
 from voxbridge.services.models.engines.admission import Line
 from voxbridge.services.models.engines.background import Background
-from voxbridge.services.models.engines.phrasings import KEPT, TRIES, WAITING_LIMIT, Phrasings
+from voxbridge.services.models.engines.phrasings import KEPT, SET_LIMIT, TRIES, WAITING_LIMIT, Phrasings
 from voxbridge.shared.cancellation import ended
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -126,14 +126,37 @@ async def test_the_numbers_of_functions_that_wait_and_are_kept_are_bounded(tmp_p
     model, file = Model(), tmp_path / "p.json"
     model.goes_on.clear()
     async with writing(model, file) as phrasings:
-        many = [Known(f"tool_{number}", "Does it.") for number in range(WAITING_LIMIT + 1)]
-        assert phrasings.told(many) is None
-        assert phrasings.waiting == WAITING_LIMIT
+        sets = [[Known(f"tool_{number}_{one}", "Does it.") for one in range(SET_LIMIT)] for number in range(KEPT // SET_LIMIT + 1)]
+        for number, some in enumerate(sets, 1):
+            assert phrasings.told(some) is None
+            assert phrasings.waiting == min(number * SET_LIMIT, WAITING_LIMIT)
         model.goes_on.set()
-        for start in range(0, KEPT + 1, WAITING_LIMIT):
-            phrasings.told([Known(f"one_{number}", "Does it.") for number in range(start, min(start + WAITING_LIMIT, KEPT + 1))])
+        for some in sets:
+            phrasings.told(some)
             await eventually(lambda: not phrasings.waiting)
         assert len(json.loads(file.read_bytes())) == KEPT
+
+
+async def test_of_a_large_set_so_many_functions_are_given_requests(tmp_path: Path) -> None:
+    model = Model()
+    many = [Known(f"tool_{number}", "Does it.") for number in range(SET_LIMIT + 1)]
+    async with writing(model, tmp_path / "p.json") as phrasings:
+        assert phrasings.told([TIMER, *many]) is None
+        await eventually(lambda: not phrasings.waiting)
+        told = phrasings.told([TIMER, *many])
+        assert told is not None
+        assert [one.name for one in told if not one.utterances] == [many[-1].name]
+        assert len(model.prompts) == SET_LIMIT
+
+
+async def test_each_is_kept_as_soon_as_it_is_written(tmp_path: Path) -> None:
+    model, file = Model(), tmp_path / "p.json"
+    async with writing(model, file) as phrasings:
+        phrasings.told([LAMP])
+        await eventually(lambda: not phrasings.waiting)
+        model.goes_on.clear()
+        assert phrasings.told([LAMP, Known("other", "Does it.")]) is None
+        assert len(json.loads(file.read_bytes())) == 1
 
 
 @pytest.mark.parametrize(

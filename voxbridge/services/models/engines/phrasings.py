@@ -11,9 +11,9 @@ import asyncio
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -26,11 +26,14 @@ from voxbridge.services.models.core.chatml import Prompt
 from voxbridge.services.models.engines.background import Background
 from voxbridge.shared.errors import Code, VoxbridgeError
 
-KEPT: Final = 512
-"""Functions whose requests are kept; that of the one that was offered longest ago goes first."""
+SET_LIMIT: Final = 128
+"""Functions of one set that are given requests; the others are known by their descriptions."""
 
 WAITING_LIMIT: Final = 256
-"""Functions that wait for their requests. Beyond that the others have none."""
+"""Functions that wait for their requests. Those beyond it are named again by the next request that offers them."""
+
+KEPT: Final = 512
+"""Functions whose requests are kept; those of the one that was offered longest ago go first."""
 
 TRIES: Final = 3
 """Times that writing may fail before a function goes without requests until the next start."""
@@ -65,29 +68,19 @@ class Phrasings:
     def told(self, functions: Sequence[Known]) -> list[Known] | None:
         """Return functions with the requests that were written for those that bring none, or None while some of these are not written:
         they will be, as soon as nothing else is asked for."""
-        missing = [one for one in functions if not one.utterances and self._key(one) not in self._kept]
-        self._want(missing)
-        if any(self._key(one) in self._wanted for one in missing):
-            return None
-        return [one if one.utterances else self._with(one) for one in functions]
-
-    def _with(self, function: Known) -> Known:
-        key = self._key(function)
-        if not self._kept.get(key):
-            return function
-        self._kept.move_to_end(key)
-        return msgspec.structs.replace(function, utterances=self._kept[key], written=True)
-
-    def _want(self, functions: Iterable[Known]) -> None:
-        for function in functions:
-            if len(self._wanted) >= WAITING_LIMIT:
-                break
-            self._wanted.setdefault(self._key(function), function)
+        keys = {one.name: _key(self._model, one.name, one.description) for one in _bare(functions)}
+        missing = [one for one in _bare(functions) if keys[one.name] not in self._kept]
+        for one in missing[: max(0, WAITING_LIMIT - len(self._wanted))]:
+            self._wanted.setdefault(keys[one.name], one)
             self._came.set()
+        if missing:
+            return None
+        return [self._with(one, keys[one.name]) if one.name in keys else one for one in functions]
 
-    def _key(self, function: Known) -> str:
-        text = phrasings.prompt(function.name, function.description).text
-        return sha256(f"{self._model}\n{text}".encode()).hexdigest()[:32]
+    def _with(self, function: Known, key: str) -> Known:
+        self._kept.move_to_end(key)
+        said = self._kept[key]
+        return msgspec.structs.replace(function, utterances=said, written=True) if said else function
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -97,10 +90,11 @@ class Phrasings:
                 await self._came.wait()
             key, function = next(iter(self._wanted.items()))
             said = await self._written(function)
-            self._keep(key, said)
+            self._kept[key] = said
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            await asyncio.to_thread(self._save, {kept: lines for kept, lines in self._kept.items() if lines})
             del self._wanted[key]
-            if not self._wanted:
-                await asyncio.to_thread(self._save)
 
     async def _written(self, function: Known) -> tuple[str, ...]:
         failed = 0
@@ -117,20 +111,26 @@ class Phrasings:
                 return phrasings.read(answer)
         return ()
 
-    def _keep(self, key: str, said: tuple[str, ...]) -> None:
-        self._kept[key] = said
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
-
     def _read(self) -> OrderedDict[str, tuple[str, ...]]:
         try:
             return OrderedDict(msgspec.json.decode(self._file.read_bytes(), type=dict[str, tuple[str, ...]]))
         except (OSError, msgspec.DecodeError):
             return OrderedDict()
 
-    def _save(self) -> None:
+    def _save(self, kept: dict[str, tuple[str, ...]]) -> None:
         new = self._file.with_suffix(".new")
         with suppress(OSError):
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode({key: said for key, said in self._kept.items() if said}))
+                file.write(msgspec.json.encode(kept))
             new.replace(self._file)
+
+
+def _bare(functions: Sequence[Known]) -> list[Known]:
+    """Return the functions that bring no requests and are given some."""
+    return [one for one in functions if not one.utterances][:SET_LIMIT]
+
+
+@lru_cache(maxsize=2 * KEPT)
+def _key(model: str, name: str, description: str) -> str:
+    """Return the key of a function's requests. They depend on the weights and on every word of the prompt."""
+    return sha256(f"{model}\n{phrasings.prompt(name, description).text}".encode()).hexdigest()[:32]
