@@ -37,6 +37,7 @@ async def serving(config: Config) -> AsyncIterator[Serving]:
     async with connected(config, "awareness", new_process_id("awareness"), clock) as resources:
         service = await build(resources)
         running = asyncio.create_task(service.serve())
+        await resources.log.nc.flush()  # so that another connection may ask at once
         try:
             yield Serving(service, resources.log, recorder(resources.log))
         finally:
