@@ -262,6 +262,29 @@ def test_a_network_that_is_cut_is_said_and_nothing_is_lost_or_said_twice(
         assert heard(model)[-1] == "thank you"
 
 
+def test_a_tab_that_the_browser_froze_goes_on_when_it_is_shown_again(own_product: Product, model: ModelServer, open_page: OpenPage) -> None:
+    """A hidden tab, or a laptop that was closed: nothing of the page runs, and its connection is gone meanwhile."""
+    html = embedded.example("vanilla", own_product, embedded.make_key(own_product))
+    with cable(own_product.url) as wire, embedded.site(html.replace(own_product.url, wire.url)) as address:
+        page = open_page(address)
+        model.script("llm", ["Good day."])
+        says(page, "Hello")
+        shows(page, "Good day.")
+        session = session_of(own_product)
+        lifecycle = page.context.new_cdp_session(page)
+        lifecycle.send("Page.setWebLifecycleState", {"state": "frozen"})
+        wire.cut()
+        own_product.logged(session, "client.disconnected")
+        wire.mend()
+        lifecycle.send("Page.setWebLifecycleState", {"state": "active"})
+        state(page, "Ready")
+        model.script("llm", ["With pleasure."])
+        says(page, "thank you")
+        shows(page, "With pleasure.")
+        expect(page.get_by_role("log").get_by_text("Good day.")).to_have_count(1)
+        assert session_of(own_product) == session
+
+
 def test_a_file_that_was_opened_from_the_disk_talks_with_a_test_key(
     own_product: Product, model: ModelServer, open_page: OpenPage, tmp_path: Path
 ) -> None:
