@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from tests.eventually import BOUND_S
 from voxbridge.services.gateway.metrics import Metrics
 from voxbridge.services.gateway.vox import microphones
-from voxbridge.services.gateway.vox.microphones import GATHER_FROM, GATHER_LIMIT, HELD_S, LATE_S, RECENT, Microphone, Microphones
+from voxbridge.services.gateway.vox.microphones import HELD_S, LATE_S, MANY, RECENT, SOME, Gathering, Microphone, Microphones
 from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient
@@ -115,14 +115,14 @@ async def talk(bench: Bench, numbers: Iterator[int], until: Callable[[], bool]) 
 
 
 async def test_frames_of_few_sockets_are_written_at_once(bench: Bench) -> None:
-    bench.metrics.sockets = GATHER_FROM - 1
+    bench.metrics.sockets = SOME.sockets - 1
     bench.says(b"a")
     assert bench.metrics.frames_in == 1
     assert await bench.until(1) == [b"a"]
 
 
 async def test_frames_of_many_sockets_wait_for_one_another_and_stay_in_order(bench: Bench) -> None:
-    bench.metrics.sockets = GATHER_FROM
+    bench.metrics.sockets = MANY.sockets
     for number in range(5):
         bench.says(b"%d" % number)
     assert bench.metrics.frames_in == 0
@@ -131,23 +131,26 @@ async def test_frames_of_many_sockets_wait_for_one_another_and_stay_in_order(ben
 
 
 async def test_a_frame_does_not_overtake_those_that_wait_when_sockets_leave(bench: Bench) -> None:
-    bench.metrics.sockets = GATHER_FROM
+    bench.metrics.sockets = SOME.sockets
     bench.says(b"first")
     bench.metrics.sockets = 1
     bench.says(b"second")
     assert await bench.until(2) == [b"first", b"second"]
 
 
-async def test_as_many_frames_wait_as_the_limit_says_and_one_more_writes_them_all(bench: Bench) -> None:
-    bench.metrics.sockets = GATHER_FROM
-    for _ in range(GATHER_LIMIT):
+@pytest.mark.parametrize("how", [SOME, MANY])
+async def test_frames_wait_until_there_are_so_many(bench: Bench, how: Gathering) -> None:
+    bench.metrics.sockets = how.sockets
+    for _ in range(how.frames - 1):
         bench.says(b"x")
     assert bench.metrics.frames_in == 0
     bench.says(b"x")
-    assert bench.metrics.frames_in == GATHER_LIMIT + 1
+    assert bench.metrics.frames_in == how.frames
+    bench.says(b"y")
+    assert bench.metrics.frames_in == how.frames, "the next ones wait for a time of their own"
 
 
-@pytest.mark.parametrize("sockets", [1, GATHER_FROM])
+@pytest.mark.parametrize("sockets", [1, SOME.sockets])
 async def test_each_frame_is_heard_once_and_in_order_over_the_death_of_the_server(cut_off: Bench, server: NatsServer, sockets: int) -> None:
     bench, numbers = cut_off, count()
     bench.metrics.sockets = sockets
@@ -239,7 +242,7 @@ async def test_a_server_that_is_behind_gets_the_newest_second(bench: Bench, monk
 async def test_what_is_said_before_the_log_has_the_socket_is_held_and_then_sent_in_order(bench: Bench) -> None:
     bench.microphone.unattached = True
     bench.says(frame(0))
-    bench.metrics.sockets = GATHER_FROM
+    bench.metrics.sockets = SOME.sockets
     bench.says(frame(1))
     assert bench.metrics.frames_in == 0
     bench.metrics.sockets = 1

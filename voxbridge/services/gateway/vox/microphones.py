@@ -1,13 +1,13 @@
 """The path of microphone frames to the bus, for all sockets of the process.
 
-Owns when frames are written. With few sockets that is at once. With many, frames are gathered for `GATHER_S`: waking the bus, the voice
-worker and this process costs far more than a frame does, and one wake serves them all. While the bus is away, the last `HELD_S` of each
-session are held. While the bus is connected but takes no more, only the last `LATE_S` are: more would add a growing delay. After a lost
-connection, the session's worker is asked for the last frame it heard, and the frames after it are written in order, before anything newer:
-a server that died may not have passed them on. When a socket resumes a session, its frames are held, the last `HELD_S`, until the log has
-the event that attaches the socket, and carry that event's position. Otherwise a worker that heard them before the event would take its
-answer for one sent to the previous socket, and begin it again. Does not own what a frame holds. A crash of this process loses the gathered
-and held frames.
+Owns when frames are written. With few sockets that is at once. With more, frames are gathered for a moment (`SOME`, `MANY`): waking the
+bus, the voice worker and this process costs far more than a frame does, and one wake serves them all. While the bus is away, the last
+`HELD_S` of each session are held. While the bus is connected but takes no more, only the last `LATE_S` are: more would add a growing
+delay. After a lost connection, the session's worker is asked for the last frame it heard, and the frames after it are written in order,
+before anything newer: a server that died may not have passed them on. When a socket resumes a session, its frames are held, the last
+`HELD_S`, until the log has the event that attaches the socket, and carry that event's position. Otherwise a worker that heard them before
+the event would take its answer for one sent to the previous socket, and begin it again. Does not own what a frame holds. A crash of this
+process loses the gathered and held frames.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import Final
+from typing import Final, NamedTuple
 
 from nats.errors import Error as NatsError
 
@@ -24,12 +24,21 @@ from voxbridge.shared.audio import frames
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.bus.client import FastClient
 
-GATHER_FROM: Final = 80
-"""Number of sockets from which frames are gathered."""
-GATHER_S: Final = 0.004
-"""Seconds that frames are gathered: a fifth of a frame of 20 ms."""
-GATHER_LIMIT: Final = 1_024
-"""Frames that may be gathered; one more writes them all."""
+
+class Gathering(NamedTuple):
+    """The way in which frames are gathered: the number of sockets from which on, the seconds, and the frames that are written at once."""
+
+    sockets: int
+    within_s: float
+    frames: int
+
+
+SOME: Final = Gathering(20, 0.002, 5)
+"""With 25 calls a frame costs 29 % less than written at once, with 50 calls 13 %, and takes a millisecond more."""
+
+MANY: Final = Gathering(80, 0.004, 1_024)
+"""A fifth of a frame of 20 ms; with 100 calls that gathers 20 frames."""
+
 RECENT: Final = 50
 """Frames of a session, written last, that may have to be written again: one second."""
 HELD_S: Final = 10
@@ -110,6 +119,7 @@ class Microphones:
         self._nc = nc
         self._metrics = metrics
         self._waiting: list[tuple[Microphone, bytes]] = []
+        self._due: asyncio.TimerHandle | None = None
         self._open: set[Microphone] = set()
         self._closed: set[Microphone] = set()
         self._sending: asyncio.Task[None] | None = None
@@ -130,13 +140,15 @@ class Microphones:
 
     def publish(self, microphone: Microphone, frame: bytes) -> None:
         """Publish one frame, now or with the next ones. Frames of a session stay in order."""
-        if not self._waiting and self._metrics.sockets < GATHER_FROM:
+        sockets = self._metrics.sockets
+        if not self._waiting and sockets < SOME.sockets:
             self._write(microphone, frame)
             return
+        how = MANY if sockets >= MANY.sockets else SOME
         if not self._waiting:
-            asyncio.get_running_loop().call_later(GATHER_S, self.flush)
+            self._due = asyncio.get_running_loop().call_later(how.within_s, self.flush)
         self._waiting.append((microphone, frame))
-        if len(self._waiting) > GATHER_LIMIT:
+        if len(self._waiting) >= how.frames:
             self.flush()
 
     def attached(self, microphone: Microphone, position: int) -> None:
@@ -150,7 +162,9 @@ class Microphones:
 
     def flush(self) -> None:
         """Write the gathered frames."""
-        waiting, self._waiting = self._waiting, []
+        if self._due is not None:
+            self._due.cancel()
+        waiting, self._waiting, self._due = self._waiting, [], None
         for microphone, frame in waiting:
             self._write(microphone, frame)
 
