@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 from collections import deque
 from enum import Enum
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
-from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
+
+from tests.fakes.sockets import SocketServer
 
 KEY: Final = "aai-key-of-the-tests"
 WORD_MS: Final = 200
@@ -48,10 +50,11 @@ class Refused(Exception):
         self.code = code
 
 
-class AssemblyAIServer:
+class AssemblyAIServer(SocketServer):
     """The service. `url` is for `ASSEMBLYAI_BASE_URL`."""
 
     def __init__(self, *, key: str = KEY) -> None:
+        super().__init__()
         self.key = key
         self.queries: list[dict[str, str]] = []
         """Query of each connection."""
@@ -67,27 +70,14 @@ class AssemblyAIServer:
 
         self.faults: deque[Fault] = deque()
         self._texts: deque[list[str]] = deque()
-        self._server: Server | None = None
-        self.url = ""
 
     def script(self, *texts: str) -> None:
         """Set the words of the next turns."""
         self._texts.extend(text.split() for text in texts)
 
-    async def __aenter__(self) -> Self:
-        self._server = await serve(self._connection, "127.0.0.1", 0, max_size=None)
-        self.url = f"ws://127.0.0.1:{next(iter(self._server.sockets)).getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        await self._server.wait_closed()
-
     def drop(self) -> None:
         """Cut every connection, as a server that dies does."""
-        assert self._server is not None
-        for connection in list(self._server.connections):
+        for connection in self.open:
             connection.transport.abort()
 
     async def _connection(self, socket: ServerConnection) -> None:

@@ -13,13 +13,14 @@ import json
 import re
 from collections import deque
 from enum import Enum
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from tests.fakes.openai.http import tone
+from tests.fakes.sockets import SocketServer
 
 KEY: Final = "xi-key-of-the-tests"
 VOICES: Final = {"JBFqnCBsd6RMkjVDRZzb", "cgSgspJ2msm6clMCkdW9"}
@@ -51,10 +52,11 @@ class Refused(Exception):
         self.code = code
 
 
-class ElevenLabsServer:
+class ElevenLabsServer(SocketServer):
     """The service. `url` is for `ELEVENLABS_BASE_URL`."""
 
     def __init__(self, *, key: str = KEY) -> None:
+        super().__init__()
         self.key = key
         self.queries: list[dict[str, str]] = []
         """Query of each connection, with its `voice`."""
@@ -64,29 +66,15 @@ class ElevenLabsServer:
 
         self.refused: list[str] = []
         self.faults: deque[Fault | Refused] = deque()
-        self._server: Server | None = None
-        self.url = ""
-
-    async def __aenter__(self) -> Self:
-        self._server = await serve(self._connection, "127.0.0.1", 0, max_size=None)
-        self.url = f"ws://127.0.0.1:{next(iter(self._server.sockets)).getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        await self._server.wait_closed()
 
     async def drop(self) -> None:
         """Close every connection, as the service does with one that nobody uses."""
-        assert self._server is not None
-        await asyncio.gather(*(connection.close(1000) for connection in list(self._server.connections)))
+        await asyncio.gather(*(connection.close(1000) for connection in self.open))
 
     @property
     def connections(self) -> int:
         """Number of connections that are open."""
-        assert self._server is not None
-        return len(list(self._server.connections))
+        return len(self.open)
 
     async def _connection(self, socket: ServerConnection) -> None:
         try:
