@@ -75,7 +75,10 @@ def test_a_wish_is_known_to_be_unserved_only_where_all_functions_say_what_people
 
 
 def test_what_was_learned_is_the_same_when_it_is_read_back() -> None:
-    functions = [*OWN, Known("get_weather", "Get the current weather for a city.")]
+    lamps = [Known(f"lamp_{how}", "Does it.", (f"turn {how} the light", f"switch the lamp {how}"), written=True) for how in ("on", "off")]
+    functions = [*OWN, Known("get_weather", "Get the current weather for a city."), *lamps]
     first = Router(functions, read_meanings())
     again = Router(functions, read_meanings(), learned=first.arrays())
-    assert again.decide("weather in Oslo") == first.decide("weather in Oslo")
+    for said in ("weather in Oslo", "turn on the lamp in the hall"):
+        assert again.decide(said) == first.decide(said)
+    assert set(again.decide("turn on the lamp in the hall").among) == {"lamp_on", "lamp_off"}

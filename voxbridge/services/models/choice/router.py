@@ -41,6 +41,9 @@ _MEANT: Final = 1.5
 _NEAREST: Final = 0.4
 """Weight of the nearest single line beside the regression over all lines."""
 
+_KIN: Final = 2
+"""Functions that are offered beside one whose requests a model has written: those whose requests are most like its own."""
+
 _AGAIN: Final = 1.0
 """Gain in rank of the function of the turn before, for a request that surely follows up on it."""
 
@@ -132,13 +135,14 @@ class Router:
     def _restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._lines = Lines(arrays)
         self._rare, self._dual, self._first = arrays["rare"], arrays["dual"], arrays["first"]
-        self._wants, self._follows = arrays["wants"], arrays["follows"]
+        self._wants, self._follows, self._kin = arrays["wants"], arrays["follows"], arrays["kin"]
         if self._dual.shape != (self._lines.number, len(self.names) + 3) or self._rare.shape != (features.DIMENSIONS,):
             raise ValueError("these are not the arrays of a router of these functions")
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what was learned, for another router of these functions."""
         learned = {"rare": self._rare, "dual": self._dual, "first": self._first, "wants": self._wants, "follows": self._follows}
+        learned["kin"] = self._kin
         return {**self._lines.arrays(), **learned}
 
     def _learn(self, texts: Sequence[str], subjects: Sequence[int]) -> None:
@@ -152,6 +156,7 @@ class Router:
             self._owners, self._told = self._owners[left], self._told[left]
             self._learn([texts[place] for place in left], ())
             return
+        self._kin = self._near_to_each_other(alike)
         wanted = (self._owners[:, None] == np.arange(len(self.names) + 3)).astype(np.float64)
         inverse = inverted(alike + _RIDGE * np.eye(len(texts)))
         dual = inverse @ wanted
@@ -183,6 +188,16 @@ class Router:
             left_out[one.taken] = False
             self._owners[one.taken] = one.function
         return [int(place) for place in np.argsort(self._owners, kind="stable") if not left_out[place]]
+
+    def _near_to_each_other(self, alike: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each function whose requests were written those of its kind, the nearest first; -1 for none."""
+        kin = np.full((len(self.names), _KIN), -1)
+        lines = {function: np.flatnonzero(self._told & (self._owners == function)) for function in self._written}
+        for function, own in lines.items():
+            likeness = {other: alike[np.ix_(own, of)].max(axis=1).mean() for other, of in lines.items() if other != function}
+            nearest = sorted(likeness, key=lambda other: -likeness[other])[:_KIN]
+            kin[function, : len(nearest)] = nearest
+        return kin
 
     def _evidence(self, scores: npt.NDArray[Any], nearest: npt.NDArray[Any]) -> _Doubles:
         functions, near = scores[: self._talk], nearest[: self._talk]
@@ -234,8 +249,9 @@ class Router:
             close = max(close, 2)
         if int(best[0]) in self._written:
             # Requests that a model wrote tell the kitchen from the bedroom, and not on from off: which of its kind is left to the model.
-            kind = [index for index in best if int(index) in self._written]
-            best = np.array([*kind, *(index for index in best if int(index) not in self._written)])
+            shortlist = (int(index) for index in best if int(index) in self._written)
+            kind = list(dict.fromkeys((int(best[0]), *(int(index) for index in self._kin[best[0]] if index >= 0), *shortlist)))[:SHORTLIST]
+            best = np.array([*kind, *(index for index in best if int(index) not in kind)])[:SHORTLIST]
             close = max(close, len(kind))
         return Decision(mode, likelihood, tuple(self.names[index] for index in best), close, unserved)
 
