@@ -54,8 +54,8 @@ class Routers:
         if not any(tool.utterances for tool in tools):
             return None
         functions = [known(tool) for tool in tools]
-        told = self._phrasings.told(functions) if self._phrasings is not None else None
-        if told is None or told == functions:
+        told = self._phrasings.told(functions) if self._phrasings is not None else functions
+        if told == functions:
             return await asyncio.shield(self._of(functions))
         better, plain = self._of(told), self._kept.get(_key(functions))
         served = plain is not None and plain.done() and plain.exception() is None

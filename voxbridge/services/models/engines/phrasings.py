@@ -57,6 +57,9 @@ class Phrasings:
     def __init__(self, background: Background, write: Write, file: Path, model: str, *, pause_s: float = PAUSE_S) -> None:
         self.background, self._write, self._file, self._model, self._pause_s = background, write, file, model, pause_s
         self._kept: OrderedDict[str, tuple[str, ...]] = self._read()
+        self._settled = frozenset(self._kept)
+        """Keys of what was written when nothing waited: a router for each single one would take seconds to train."""
+
         self._wanted: OrderedDict[str, Known] = OrderedDict()
         self._came = asyncio.Event()
 
@@ -65,22 +68,22 @@ class Phrasings:
         """Number of functions whose requests are not written yet."""
         return len(self._wanted)
 
-    def told(self, functions: Sequence[Known]) -> list[Known] | None:
-        """Return functions with the requests that were written for those that bring none, or None while some of these are not written:
-        they will be, as soon as nothing else is asked for."""
+    def told(self, functions: Sequence[Known]) -> list[Known]:
+        """Return functions with the requests that were written for those that bring none. What is missing will be written as soon as
+        nothing else is asked for, and told when all of it is."""
         keys = {one.name: _key(self._model, one.name, one.description) for one in _bare(functions)}
         missing = [one for one in _bare(functions) if keys[one.name] not in self._kept]
         for one in missing[: max(0, WAITING_LIMIT - len(self._wanted))]:
             self._wanted.setdefault(keys[one.name], one)
             self._came.set()
-        if missing:
-            return None
-        return [self._with(one, keys[one.name]) if one.name in keys else one for one in functions]
+        return [self._with(one, keys.get(one.name, "")) for one in functions]
 
     def _with(self, function: Known, key: str) -> Known:
+        said = self._kept.get(key) if key in self._settled else None
+        if not said:
+            return function
         self._kept.move_to_end(key)
-        said = self._kept[key]
-        return msgspec.structs.replace(function, utterances=said, written=True) if said else function
+        return msgspec.structs.replace(function, utterances=said, written=True)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -95,6 +98,8 @@ class Phrasings:
                 self._kept.popitem(last=False)
             await asyncio.to_thread(self._save, {kept: lines for kept, lines in self._kept.items() if lines})
             del self._wanted[key]
+            if not self._wanted:
+                self._settled = frozenset(self._kept)
 
     async def _written(self, function: Known) -> tuple[str, ...]:
         failed = 0
