@@ -16,7 +16,7 @@ from tests.browser.stage.product import Product
 from tests.browser.stage.studio import ROOT, WAIT_MS
 
 GUIDE: Final = ROOT / "docs" / "platform.md"
-MADE: Final = re.compile(r"pk_test_\w+")
+MADE: Final = re.compile(r"pk_test_[\w-]+")
 
 
 def first_page() -> str:
@@ -49,6 +49,6 @@ def test_the_first_page_of_the_guide_answers(asked: str, answer: str, product: P
         expect(page.get_by_role("log")).to_contain_text("Hi! Ask me when your train leaves.", timeout=WAIT_MS)
         page.get_by_label("Message").fill(asked)
         page.get_by_role("button", name="Send").click()
-        expect(page.get_by_role("log")).to_contain_text(re.compile(answer), timeout=4 * WAIT_MS)
+        expect(page.get_by_role("log")).to_contain_text(re.compile(answer), timeout=2 * WAIT_MS)
     finally:
         context.close()
