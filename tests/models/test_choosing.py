@@ -66,7 +66,6 @@ def test_a_tool_with_a_description_alone_is_called_once_requests_for_it_were_wri
     deadline = time.monotonic() + 280
     while waiting():
         assert time.monotonic() < deadline
-        time.sleep(0.5)
     ask()  # the router that knows the requests is trained beside this one
     while not (calls := ask().choices[0].message.tool_calls):
         assert time.monotonic() < deadline
