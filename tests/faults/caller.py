@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 from tests.eventually import BOUND_S
 from voxbridge.shared.audio import frames
@@ -71,7 +71,7 @@ class Loudspeaker:
 class Caller:
     """A call. `told` are the JSON messages of all its sockets, in order."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, path: str = "/ws/vox", origin: str | None = None) -> None:
         self.sid = self.token = ""
         self.told: list[dict[str, Any]] = []
         self.resumes: list[dict[str, Any]] = []
@@ -79,7 +79,8 @@ class Caller:
         self.reloads = False
         """The page is reloaded when it loses its socket: it knows no more than how to resume."""
 
-        self._url = f"ws://127.0.0.1:{port}/ws/vox"
+        self._url = f"ws://127.0.0.1:{port}{path}"
+        self._origin = None if origin is None else Origin(origin)
         self._socket: ClientConnection | None = None
         self._outbox: deque[str | bytes] = deque()
         self._sequence = 0
@@ -88,7 +89,7 @@ class Caller:
         self._running: asyncio.Task[None] | None = None
 
     async def start(self, **options: Any) -> None:
-        """Open the call and wait until it is set up."""
+        """Open the call and wait until it is set up. `type` among the options is that of the first message, if not `start`."""
         self._start = {"type": "start", **options}
         self._running = asyncio.create_task(self._run())
         await self.until("setup_complete")
@@ -157,7 +158,9 @@ class Caller:
     async def _run(self) -> None:
         while not self.facts("session_ended"):
             with suppress(OSError, WebSocketException, TimeoutError):
-                async with connect(self._url, subprotocols=[_PROTOCOL], compression=None, ping_interval=None) as socket:
+                async with connect(
+                    self._url, origin=self._origin, subprotocols=[_PROTOCOL], compression=None, ping_interval=None
+                ) as socket:
                     await socket.send(json.dumps(self._hello()))
                     async for message in socket:
                         await self._take(socket, message)

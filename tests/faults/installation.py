@@ -198,6 +198,10 @@ class Installation:
         await self.servers.prepare()
         await self.start(*(name for name in SERVICES if name not in self._running or not self._running[name].alive))
 
+    def pid(self, name: str) -> int:
+        """Return the process id of a service."""
+        return self._running[name].process.pid
+
     async def kill(self, name: str) -> None:
         """Send SIGKILL to a service."""
         running = self._running.pop(name)
