@@ -15,6 +15,13 @@ PENDING_LIMIT: Final = 200
 
 TIMEOUT_S: Final = 5.0
 
+ABOUT: Final = (
+    "voice", "vocal", "speak", "speaking", "spoken", "speech", "talk", "talking", "mic", "mike", "micro", "microphone", "aloud", "loud",
+    "listen", "listening", "text", "texting", "type", "typing", "typed", "write", "writing", "written", "chat", "chatting", "keyboard",
+)  # fmt: skip
+"""Words of which a request has one if it wants either function. To a router that knows few other functions "I want to hear a joke" and
+"I would rather have tea" look like requests for them."""
+
 START: Final = Function(
     name="start_voice_session",
     description="Go on by voice: have the user's page open the microphone.",
@@ -39,7 +46,10 @@ START: Final = Function(
         "can we go on by voice",
         "turn the microphone on",
         "I would rather speak",
-        "I want to talk to you",
+        "I'd sooner speak than write",
+        "mic on",
+        "speaking mode please",
+        "I want to talk aloud",
         "open a voice session",
         "voice please",
         "let me use my microphone",
@@ -64,6 +74,11 @@ END: Final = Function(
         "turn the microphone off",
         "close the microphone",
         "I would rather write",
+        "I'd sooner write than speak",
+        "mic off",
+        "stop listening to me",
+        "writing mode please",
+        "continue in writing",
         "go back to the text chat",
         "stop the voice session",
         "back to typing",

@@ -22,6 +22,7 @@ from voxbridge.services.models.choice.moods import mood
 from voxbridge.services.models.choice.router import Before, Decision, Known, Router
 from voxbridge.services.models.core.chatml import Call, Message, Tool
 from voxbridge.services.models.engines.phrasings import Phrasings
+from voxbridge.shared.agents import talking
 from voxbridge.shared.agents.notes import without_notes
 from voxbridge.shared.awareness.prompt import OPENING
 
@@ -178,7 +179,8 @@ def _called(call: Call) -> str:
 
 def known(tool: Tool) -> Known:
     """Return what a router learns of a tool."""
-    return Known(tool.name, tool.description, tool.utterances, tuple(_names(tool.parameters))[:NAMES_LIMIT])
+    about = talking.ABOUT if tool.name in (talking.START.name, talking.END.name) else ()
+    return Known(tool.name, tool.description, tool.utterances, tuple(_names(tool.parameters))[:NAMES_LIMIT], about=about)
 
 
 def _names(parameters: Mapping[str, Any]) -> list[str]:

@@ -62,13 +62,14 @@ _Doubles = npt.NDArray[np.float64]
 
 class Known(msgspec.Struct, frozen=True):
     """A function to choose: `utterances` are what people say when they want it, `written` if a model has thought them up; `names` are the
-    values that its arguments can have."""
+    values that its arguments can have. `about` are words of which a request has one if it wants this function; empty for any request."""
 
     name: str
     description: str = ""
     utterances: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     written: bool = False
+    about: tuple[str, ...] = ()
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -111,6 +112,7 @@ class Router:
         self.names = [known.name for known in functions]
         self._talk, self._again, self._wish = len(functions), len(functions) + 1, len(functions) + 2
         self._spoken_for = all(known.utterances for known in functions)
+        self._about = {index: frozenset(known.about) for index, known in enumerate(functions) if known.about}
         self._written = frozenset(index for index, known in enumerate(functions) if known.written and known.utterances)
         if learned is not None:
             self._restore(learned)
@@ -222,12 +224,24 @@ class Router:
         alike = self._lines.alike(*features.vector(features.weighed(text), self._rare), self._meant(text))
         return alike @ self._dual, np.maximum.reduceat(alike, self._first) / self._length
 
+    def _foreign(self, said: str, before: Before | None) -> list[int]:
+        """Return the functions whose subject a request does not name, unless one was called in the turn before."""
+        named = set(features.words(said)) if self._about else set[str]()
+        called = before.called if before is not None else ""
+        return [index for index, about in self._about.items() if not about & named and self.names[index] != called]
+
     def decide(self, said: str, before: Before | None = None) -> Decision:
         """Return what a request wants. `before` is the turn before if a function was called in it."""
         scores, nearest = self._read(said)
+        foreign = self._foreign(said, before)
+        wish, talk = (float(scores[owner] + _NEAREST * nearest[owner]) for owner in (self._wish, self._talk))
+        if len(foreign) == self._talk:
+            return Decision("words", 0.0, (), 0, self._spoken_for and wish > talk)
         about = self._evidence(scores, nearest)
         likelihood = _chance(about, self._wants) if said.strip() else 0.0  # without a word the share of requests alone would say
         ranks = scores[: self._talk] + _NEAREST * nearest[: self._talk]
+        elsewhere = int(np.argmax(ranks)) in foreign
+        ranks[foreign] = -np.inf
         again, own = 0.0, int(np.argmax(ranks))
         if before is not None and before.called in self.names:
             called = self.names.index(before.called)
@@ -236,11 +250,10 @@ class Router:
             ranks[called] += _AGAIN * again
         elif " ".join(features.words(said)) in follow_ups.BARE:
             likelihood = 0.0
-        best = np.argsort(-ranks)[:SHORTLIST]
+        best = np.argsort(-ranks)[: min(SHORTLIST, self._talk - len(foreign))]
         mode: Literal["call", "words", "unsure"] = (
-            "call" if likelihood >= SURE_OF_CALL else "words" if likelihood < SURE_OF_WORDS else "unsure"
+            "words" if likelihood < SURE_OF_WORDS else "call" if likelihood >= SURE_OF_CALL and not elsewhere else "unsure"
         )
-        wish, talk = (float(scores[owner] + _NEAREST * nearest[owner]) for owner in (self._wish, self._talk))
         unserved = self._spoken_for and wish > talk and wish > ranks[best[0]] + _FAR_FROM[mode]
         mode = "words" if unserved else mode
         close = int((ranks[best] >= ranks[best[0]] + np.log(FAR_BEHIND) / _SHARPNESS).sum())
