@@ -54,6 +54,10 @@ REHEARSALS: Final = 8
 WARM_MS: Final = 3_000
 """A first token within this many ms means that the prompt had been read before."""
 
+READ_S: Final = 300.0
+QUIET: Final = 4
+"""Checks, one a second, at which nothing is read in the background, after which nothing more is to be read."""
+
 WARM: Final = "a language model that has read its standing prompt"
 
 LOUD: Final = 400
@@ -188,18 +192,31 @@ class Call:
 
 
 async def rehearse(product: Stack) -> None:
-    """Type turns until the language model answers as fast as with a warm prompt; raises `TimeoutError` when it never does."""
+    """Type turns until the language model has read its standing prompt, which it does while nobody asks for anything, and answers as fast
+    as with a warm one. Raises `TimeoutError` when it never does."""
     socket = await connect(product.url, "voxbridge.v1")
     call = Call(socket)
     try:
         await call.start()
         for _ in range(REHEARSALS):
             turn = await call.write("Hello!")
+            await _read(product)
             if turn.latency.get("llm_first_token", WARM_MS) < WARM_MS:
                 return
     finally:
         socket.close()
     raise TimeoutError(f"the language model was not warm after {REHEARSALS} turns")
+
+
+async def _read(product: Stack) -> None:
+    """Wait until the models read nothing in the background any more; raises `TimeoutError` after `READ_S`."""
+    quiet = 0
+    async with httpx.AsyncClient(base_url=product.config.models_base_url.removesuffix("/v1"), trust_env=False) as client:
+        async with asyncio.timeout(READ_S):
+            while quiet < QUIET:
+                await asyncio.sleep(1.0)
+                lines = (await client.get("/metrics")).raise_for_status().text.splitlines()
+                quiet = quiet + 1 if 'voxbridge_model_requests{role="background"} 0.0' in lines else 0
 
 
 async def speech(product: Stack, quick: bool, say: Say) -> Found:
