@@ -351,10 +351,10 @@ class _Engine:
 
 
 def _unread() -> Readings:
-    async def nothing(_family: str, _keep: bool) -> None:
+    async def nothing(*_: object) -> None:
         pass
 
-    return Readings(Background((), quiet_s=0.0), nothing)
+    return Readings(Background((), quiet_s=0.0), nothing, nothing)
 
 
 async def _asked(request: ChatRequest, engine: _Engine, readings: Readings) -> str:

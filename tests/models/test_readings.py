@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.eventually import eventually
+from voxbridge.services.models.core.chatml import Prompt
 from voxbridge.services.models.engines.admission import Line
 from voxbridge.services.models.engines.background import Background
 from voxbridge.services.models.engines.readings import TRIES, WANTED_LIMIT, Readings
@@ -35,10 +36,13 @@ class Model:
             raise
         self.read.append((family, keep))
 
+    async def reads_on(self, prompt: Prompt) -> None:
+        await self.reads(prompt.text, False)
+
 
 @asynccontextmanager
 async def reading(model: Model, *lines: Line, wait_s: float = 30.0) -> AsyncIterator[Readings]:
-    readings = Readings(Background(lines, quiet_s=0.01, wait_s=wait_s), model.reads, pause_s=0.0)
+    readings = Readings(Background(lines, quiet_s=0.01, wait_s=wait_s), model.reads, model.reads_on, pause_s=0.0)
     running = asyncio.create_task(readings.run())
     try:
         yield readings
@@ -98,7 +102,7 @@ async def test_one_that_cannot_be_read_is_forgotten_after_some_tries() -> None:
 
 async def test_so_many_wait_and_the_oldest_is_forgotten() -> None:
     model = Model()
-    readings = Readings(Background(()), model.reads)
+    readings = Readings(Background(()), model.reads, model.reads_on)
     for number in range(WANTED_LIMIT + 1):
         readings.want(str(number), keep=False)
     assert readings.waiting == WANTED_LIMIT
@@ -107,3 +111,37 @@ async def test_so_many_wait_and_the_oldest_is_forgotten() -> None:
     await eventually(lambda: not readings.waiting)
     await ended(running)
     assert [family for family, _ in model.read] == [str(number) for number in range(WANTED_LIMIT, 0, -1)]
+
+
+async def test_a_conversation_is_read_before_what_conversations_share_and_only_as_it_was_last() -> None:
+    model = Model()
+    model.goes_on.set()
+    async with reading(model) as readings:
+        readings.want("a", keep=False)
+        for text in ("one", "one two", "one two three"):
+            readings.want_conversation(Prompt(family="a", text=text))
+        assert readings.waiting == 2
+        await eventually(lambda: not readings.waiting)
+    assert model.read == [("one two three", False), ("a", False)]
+
+
+async def test_a_conversation_of_which_the_model_is_asked_is_read_no_more() -> None:
+    model, line = Model(), Line("llm", 1)
+    async with reading(model, line) as readings:
+        readings.want_conversation(Prompt(family="a", text="one"))
+        readings.want_conversation(Prompt(family="b", text="two"))
+        await eventually(lambda: model.begun == ["two"])
+        async with line.enter():
+            await eventually(lambda: model.stopped == 1)
+            readings.forget_conversation("b")
+            model.goes_on.set()
+        await eventually(lambda: not readings.waiting)
+    assert model.read == [("one", False)]
+
+
+async def test_so_many_conversations_wait_and_the_oldest_is_forgotten() -> None:
+    model = Model()
+    readings = Readings(Background(()), model.reads, model.reads_on)
+    for number in range(WANTED_LIMIT + 1):
+        readings.want_conversation(Prompt(family=str(number), text=str(number)))
+    assert readings.waiting == WANTED_LIMIT

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 import pytest_asyncio
 
 from voxbridge.services.models.core import chatml
@@ -14,6 +17,7 @@ from voxbridge.services.models.engines.llm import Llm, Sampling
 from voxbridge.services.models.processes.home import Home
 from voxbridge.services.models.weights import manifest
 from voxbridge.services.models.weights.shelf import Shelf
+from voxbridge.shared.cancellation import ended
 from voxbridge.shared.config import Config
 
 SYSTEM = chatml.Message(
@@ -43,6 +47,53 @@ def _tokens(path: Path) -> list[int]:
     magic, _version, _size, mark, _format, count = struct.unpack_from("<4sIIiII", content)
     assert (magic, mark) == (b"qsgg", -1)
     return list(struct.unpack_from(f"<{count}i", content, 24))
+
+
+@asynccontextmanager
+async def engine(home: Home) -> AsyncIterator[Llm]:
+    (model,) = (model for model in manifest.load().chosen("default") if model.role == "llm")
+    weights = Shelf(Config.from_env().models_dir).path(model, model.files[0])
+    llm = Llm(home, weights, 2, sha256=model.files[0].sha256)
+    await llm.start()
+    try:
+        yield llm
+    finally:
+        await llm.close()
+
+
+async def test_a_request_that_goes_away_while_its_prompt_is_restored_leaves_no_cold_slot(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine(home) as first:
+        _, known = await _ask(first, SECRET)
+    async with engine(home) as second:
+        restored, begun = second._slot, asyncio.Event()
+
+        async def never(*_: object) -> bool:
+            begun.set()
+            return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(second, "_slot", never)
+        gone = asyncio.create_task(_ask(second, "Hello"))
+        await begun.wait()
+        await ended(gone)
+        monkeypatch.setattr(second, "_slot", restored)
+        assert (await _ask(second, "Hello"))[1] == known
+
+
+async def test_what_is_read_ahead_is_not_read_again_and_drives_out_no_conversation(home: Home) -> None:
+    said = [SYSTEM, chatml.Message("user", "Where are the paintings?"), chatml.Message("assistant", "Upstairs, in the blue room.")]
+    family = chatml.render([SYSTEM]).family
+    async with engine(home) as llm:
+        await llm.read_on(chatml.render(said))
+        assert not llm.knows(family), "a conversation whose beginning nobody read yet is not read either"
+        await llm.read(family)
+        await llm.read_on(chatml.render(said))
+        await llm.read(family)
+        prompt = chatml.render([*said, chatml.Message("user", "And the café?")])
+        *_, last = [step async for step in llm.generate(prompt, Sampling(max_tokens=1))]
+        *_, again = [step async for step in llm.generate(chatml.render(said), Sampling(max_tokens=1))]
+        assert last.cached_tokens >= again.prompt_tokens - 4  # less the beginning of an answer
 
 
 async def test_a_prompt_that_was_read_once_is_known_after_a_stop_and_after_a_death_of_the_engine(home: Home) -> None:

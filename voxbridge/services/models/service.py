@@ -209,8 +209,9 @@ def _add_chat(app: FastAPI, engines: Engines, meters: metrics.Meters, known: Rou
         deadline = time.monotonic() + TIMEOUT_S["llm"]
 
         async def begin() -> dict[str, Any] | None:
-            await stack.enter_async_context((engines.background.line if body.background else engines.lines["llm"]).enter())
-            await stack.enter_async_context(meters.measure("background" if body.background else "llm"))
+            line = engines.background.line if body.background else engines.lines["llm"]
+            await stack.enter_async_context(line.enter(waits=body.background or not body.ahead))
+            await stack.enter_async_context(meters.measure("background" if body.background or body.ahead else "llm"))
             stack.push_async_callback(answer.close)
             await answer.begin()
             return None if body.stream else await answer.whole()

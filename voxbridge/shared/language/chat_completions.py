@@ -55,22 +55,29 @@ class ChatCompletions:
         """Do nothing: the owner of the client closes it."""
 
     async def warm(
-        self, model: str, instructions: str, functions: Sequence[Function], *, shared: bool = True, said: Sequence[Message] = ()
+        self,
+        model: str,
+        instructions: str,
+        functions: Sequence[Function],
+        *,
+        shared: bool = True,
+        said: Sequence[Message] = (),
+        asked: bool = False,
     ) -> None:
         """Have the model read what requests of a session begin with: the instructions, and what was `said`. `shared` is as in
-        `Complete`."""
+        `Complete`. With `asked`, `said` ends with a request that may be made in a moment: it is read as it will be made, or refused with
+        `OVERLOADED` while the model works for others."""
+        follows: list[Any] = [_message(message) for message in said]
+        if self._catalogue is None:  # another server, which has to answer something
+            follows.append({"role": "user", "content": "Hi"})
         async with self._client() as held:
             with named("language", held.key):
                 await held.client.chat.completions.create(
                     model=model or self._default_model,
-                    messages=[
-                        {"role": "system", "content": instructions},
-                        *(_message(message) for message in said),
-                        {"role": "user", "content": "Hi"},
-                    ],
+                    messages=[{"role": "system", "content": instructions}, *follows],
                     max_tokens=1,
                     temperature=0.0,
-                    **self._offer(functions, shared=shared, background=True),
+                    **self._offer(functions, shared=shared, background=not asked, ahead=True),
                 )
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
@@ -118,13 +125,13 @@ class ChatCompletions:
             more=more,
         )
 
-    def _offer(self, functions: Sequence[Function], *, shared: bool, background: bool = False) -> dict[str, Any]:
+    def _offer(self, functions: Sequence[Function], *, shared: bool, background: bool = False, ahead: bool = False) -> dict[str, Any]:
         """Return the arguments that offer functions. To the installation's own service they go past the SDK, which takes 4 ms to go through
         ninety of them with what people say for each."""
         if self._catalogue is None:
             return {"tools": [_tool(function) for function in functions] or openai.omit}
         tools = own_offer.offer(functions, self._catalogue())
-        told = {"tools": tools, "keep_prompt": shared, "background": background}
+        told = {"tools": tools, "keep_prompt": shared, "background": background, "ahead": ahead}
         return {"extra_body": {name: value for name, value in told.items() if value} or None}
 
     def _manner(self, model: str) -> dict[str, Any]:

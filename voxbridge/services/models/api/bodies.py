@@ -160,10 +160,17 @@ class ChatRequest(_Body):
     """An extension: save the system messages and the tools to disk once they were read. They are not private to a conversation."""
     background: bool = False
     """An extension: nobody listens to the answer, so live calls are served first; it comes in one piece."""
+    ahead: bool = False
+    """An extension: a request that may follow, to be read. It is refused with `OVERLOADED` while the model works for others, or in the
+    `background` waits for its moment. Instructions alone are what conversations begin with: nothing is written behind them."""
 
     def conversation(self) -> list[chatml.Message]:
         """Return the messages for `core`."""
         return [each for message in self.messages for each in message.messages()]
+
+    def said(self) -> bool:
+        """Tell whether there is a conversation behind the instructions."""
+        return any(message.role not in ("system", "developer") for message in self.messages)
 
     def offered(self) -> list[chatml.Tool]:
         """Return the tools for `core`. Raises the errors of `chatml.check_tools`."""

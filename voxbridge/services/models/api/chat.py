@@ -268,6 +268,8 @@ class Answer:
         """Wait for the first text. Raises the engine's errors."""
         if self._plan.only:
             self._steps = _these([Step(self._plan.only, reason="stop")])
+            if not self._request.ahead:  # the next answer of the conversation, if it takes a model, would have to read this one first
+                self._readings.want_conversation(self._plan.prompt)
         elif self._request.background:
             self._steps = _these(await self._readings.background.made(lambda: collected(self._generated())))
         else:
@@ -276,11 +278,20 @@ class Answer:
 
     def _generated(self) -> AsyncGenerator[Step]:
         family = self._plan.prompt.family
+        if self._request.ahead and not self._request.said():
+            return self._read(family)
+        if not self._request.background:
+            self._readings.forget_conversation(family)
         if self._plan.short is None or self._request.background or self._llm.knows(family):
             return self._llm.generate(self._plan.prompt, self._plan.sampling, keep=self._request.keep_prompt)
         # Reading the whole prompt would take longer than anybody waits for an answer.
         self._readings.want(family, keep=self._request.keep_prompt)
         return self._llm.generate(self._plan.short, self._plan.sampling)
+
+    async def _read(self, family: str) -> AsyncGenerator[Step]:
+        """Read what conversations begin with, which leaves alone what was read behind it."""
+        await self._llm.read(family, keep=self._request.keep_prompt)
+        yield Step("", reason="stop")
 
     async def close(self) -> None:
         """Stop the engine's work on this answer."""

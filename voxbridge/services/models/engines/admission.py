@@ -29,9 +29,9 @@ class Line:
         return self._inside
 
     @asynccontextmanager
-    async def enter(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it for the block."""
-        if self._inside >= self._limit:
+    async def enter(self, *, waits: bool = True) -> AsyncIterator[None]:
+        """Wait for a place and hold it for the block. One who does not wait is refused as well if there is none at once."""
+        if self._inside >= self._limit or (self._gate.locked() and not waits):
             raise VoxbridgeError(
                 Code.OVERLOADED,
                 f"{self._limit} requests for {self.name} are at work or waiting; try again in a moment.",

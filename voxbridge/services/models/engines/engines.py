@@ -74,7 +74,7 @@ class Engines:
             "embedding": Line("embedding", 1),
         }
         self.background = Background(tuple(line for name, line in self.lines.items() if name != "embedding"))
-        self.readings = Readings(self.background, lambda family, keep: self.llm.read(family, keep=keep))
+        self.readings = Readings(self.background, self._read, self._read_on)
         self.phrasings = Phrasings(self.background, self._phrase, home.phrasings, self.by_role("llm").files[0].sha256)
         self._pools = {role: ThreadPoolExecutor(1, thread_name_prefix=role) for role in ("stt", "turn")}
         self._progress: dict[str, CountingProgress] = {}
@@ -147,6 +147,12 @@ class Engines:
             return f"{missing.title} is {self.state(missing)}"
         reading = "the model reads its instructions for the first time" if self._llm is not None and self._llm.reading else ""
         return busy.why() or reading
+
+    async def _read(self, family: str, keep: bool) -> None:
+        await self.llm.read(family, keep=keep)
+
+    async def _read_on(self, prompt: Prompt) -> None:
+        await self.llm.read_on(prompt)
 
     async def _phrase(self, prompt: Prompt) -> str:
         sampling = Sampling(grammar=phrasings.GRAMMAR, max_tokens=phrasings.MAX_TOKENS)

@@ -199,9 +199,20 @@ class Llm(Child):
             except httpx.HTTPError as error:
                 raise Unavailable(f"The language model's engine does not answer: {error or type(error).__name__}.") from error
 
+    async def read_on(self, prompt: Prompt) -> None:
+        """Read a conversation up to its end, if its beginning was read before. Cancelled, it stops after the current batch of tokens, and
+        the next request for the conversation goes on from there. Raises `UNAVAILABLE`."""
+        await self.up()
+        if not self.knows(prompt.family):
+            return
+        async with self._slot_for(prompt.family) as slot:
+            if self._read.get(slot) == digest(prompt.family) and not await self._process(slot, prompt.text):
+                raise Unavailable("The language model's engine could not read a prompt.")
+
     async def read(self, family: str, *, keep: bool = False) -> None:
-        """Read the beginning of prompts; with `keep`, save it to disk. Cancelled, it stops after the current batch of tokens, and the next
-        request for this family goes on from there. Raises `UNAVAILABLE`."""
+        """Read the beginning of prompts, unless that was done: a conversation that was read behind it stays. With `keep`, save it to disk.
+        Cancelled, it stops after the current batch of tokens, and the next request for this family goes on from there. Raises
+        `UNAVAILABLE`."""
         await self.up()
         async with self._slot_for(family) as slot:
             if not self.knows(family) and not await self._read_family(slot, family, keep=keep and self._keeps):
@@ -213,24 +224,38 @@ class Llm(Child):
         async with self.slots.hold(digest(family)) as held:
             if held.fresh:
                 self._read.pop(held.index, None)
-            self._at_first[held.index] = held.fresh and not (self._keeps and await self._restore(held.index, family))
+                await self._begin(held.index, family)
+            self._at_first[held.index] = held.fresh and held.index not in self._read
             yield held.index
+
+    async def _begin(self, slot: int, family: str) -> None:
+        """Fill a slot from the disk, if there is such a file."""
+        try:
+            if self._keeps and await self._restore(slot, family):
+                self._read[slot] = digest(family)
+        except BaseException:  # a live request stopped the one for which it was restored: the next one restores it again
+            self.slots.forget(slot)
+            raise
 
     async def _read_family(self, slot: int, family: str, *, keep: bool) -> bool:
         """Have a slot read only the family, before any word of the conversation. Return whether it did; if not, the family is read as part
         of the request. With `keep` it is saved to disk: the file then holds nothing that a user said."""
-        body = {"prompt": family, "id_slot": slot, "cache_prompt": True, "n_predict": 0, "temperature": 0.0}
-        try:
-            answer = await self._client.post(f"{self.url}/completion", json=body, headers=self._door(), timeout=READ_TIMEOUT_S)
-        except httpx.HTTPError as error:
-            _log.debug("a prompt was not read: %s", error or type(error).__name__)
-            return False
-        if answer.status_code != httpx.codes.OK:
+        if not await self._process(slot, family):
             return False
         self._read[slot] = digest(family)
         if keep:
             await self._save(slot, family)
         return True
+
+    async def _process(self, slot: int, text: str) -> bool:
+        """Have a slot read a text, and write nothing. Return whether it did."""
+        body = {"prompt": text, "id_slot": slot, "cache_prompt": True, "n_predict": 0, "temperature": 0.0}
+        try:
+            answer = await self._client.post(f"{self.url}/completion", json=body, headers=self._door(), timeout=READ_TIMEOUT_S)
+        except httpx.HTTPError as error:
+            _log.debug("a prompt was not read: %s", error or type(error).__name__)
+            return False
+        return answer.status_code == httpx.codes.OK
 
     async def _restore(self, slot: int, family: str) -> bool:
         name = await asyncio.to_thread(self.prompts.find, family)

@@ -52,6 +52,10 @@ class Slots:
         idle = [index for index, busy in enumerate(self._busy) if not busy]
         return min(idle, key=lambda index: (self._families[index] is not None, self._used[index]), default=None)
 
+    def forget(self, index: int) -> None:
+        """Take note that a slot holds no family: what it was to be given did not get there."""
+        self._families[index] = None
+
     @asynccontextmanager
     async def hold(self, family: str) -> AsyncIterator[Held]:
         """Wait for the slot of a family and hold it for the block."""
