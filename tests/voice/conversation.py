@@ -180,6 +180,13 @@ class Conversation:
         self.pass_ms(100)
         self.take(inputs.Transcribed(effect=self.last_effect(out.Transcribe)[0], text=text))
 
+    def begin_to_speak(self, ms: int = 900) -> int:
+        """Have the user speak for `ms`. Return where the speech began."""
+        began = self.now_ms
+        self.take(inputs.VoiceStarted(began))
+        self.pass_ms(ms)
+        return began
+
     def write(self, *deltas: str, done: bool = True) -> int:
         """Have the language model write. Return the id of the completion."""
         effect, _ = self.last_effect(out.Complete)

@@ -105,6 +105,7 @@ class World:
         """Have the user speak, even across the death of a worker."""
         self._answers.setdefault("", text)
         self.at(ms, lambda: self._sound(inputs.VoiceStarted(ms)))
+        self.at(ms + for_ms + 160, lambda: self._sound(inputs.VoicePaused(ms + for_ms)))
         self.at(ms + for_ms + 256, lambda: self._sound(inputs.VoiceStopped(ms + for_ms, 256)))
 
     def dies(self, ms: int, *, for_ms: int = TAKEOVER_MS) -> None:

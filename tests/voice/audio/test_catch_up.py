@@ -100,7 +100,7 @@ class Heard:
         self.microphone = Microphone(silero, self.took.append, lambda: self.reached)
 
     def voice(self) -> list[Any]:
-        return [one for one in self.took if not isinstance(one, inputs.MicrophoneAt)]
+        return [one for one in self.took if not isinstance(one, inputs.MicrophoneAt | inputs.VoicePaused)]
 
     def marks(self) -> list[inputs.MicrophoneAt]:
         return [one for one in self.took if isinstance(one, inputs.MicrophoneAt)]

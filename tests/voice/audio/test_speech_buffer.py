@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.voice.sounds import clicks, noise, silence, speech
-from voxbridge.services.voice.audio.speech_buffer import LONGEST_MS, PREROLL_MS, SpeechBuffer
-from voxbridge.services.voice.audio.vad import START_WINDOWS, STOP_WINDOWS, WINDOW_MS, SileroModel
-from voxbridge.services.voice.core.inputs import VoiceStarted, VoiceStopped
+from voxbridge.services.voice.audio.speech_buffer import LONGEST_MS, PREROLL_MS, SpeechBuffer, Voice
+from voxbridge.services.voice.audio.vad import PAUSE_WINDOWS, START_WINDOWS, STOP_WINDOWS, WINDOW_MS, SileroModel
+from voxbridge.services.voice.core.inputs import VoicePaused, VoiceStarted, VoiceStopped
 from voxbridge.services.voice.core.outputs import AUDIO_END
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -26,12 +26,17 @@ class Loudness:
         return float(np.abs(window[64:]).mean() > 0.1), state
 
 
-def hear(model: Any, pcm: bytes, size: int = 640) -> tuple[SpeechBuffer, list[VoiceStarted | VoiceStopped]]:
-    heard: list[VoiceStarted | VoiceStopped] = []
+def hear(model: Any, pcm: bytes, size: int = 640) -> tuple[SpeechBuffer, list[Voice]]:
+    heard: list[Voice] = []
     ears = SpeechBuffer(model, heard.append)
     for start in range(0, len(pcm), size):
         ears.listen(pcm[start : start + size])
     return ears, heard
+
+
+def bounds(heard: list[Voice]) -> list[Any]:
+    """Return the beginnings and ends, without the pauses."""
+    return [one for one in heard if not isinstance(one, VoicePaused)]
 
 
 def loud(ms: int) -> bytes:
@@ -47,9 +52,10 @@ def test_what_is_no_voice_is_not_heard(silero: SileroModel, sound: bytes) -> Non
 
 def test_speech_is_found_where_it_begins_and_ends(silero: SileroModel) -> None:
     _, heard = hear(silero, silence(1_000) + speech(2_000) + silence(1_000))
-    started, stopped = heard
+    started, paused, stopped = heard
     assert isinstance(started, VoiceStarted)
     assert isinstance(stopped, VoiceStopped)
+    assert paused == VoicePaused(stopped.audio_ms)
     assert started.audio_ms == pytest.approx(1_000, abs=200)
     assert stopped.audio_ms == pytest.approx(3_000, abs=250)
     assert stopped.silence_ms == STOP_WINDOWS * WINDOW_MS
@@ -58,7 +64,7 @@ def test_speech_is_found_where_it_begins_and_ends(silero: SileroModel) -> None:
 def test_speech_in_noise_is_found_too(silero: SileroModel) -> None:
     quiet = np.frombuffer(noise(4_000, level=0.01), "<i2")
     mixed = quiet + np.frombuffer(silence(1_000) + speech(2_000) + silence(1_000), "<i2")
-    heard = hear(silero, mixed.astype("<i2").tobytes())[1]
+    heard = bounds(hear(silero, mixed.astype("<i2").tobytes())[1])
     assert [type(one) for one in heard] == [VoiceStarted, VoiceStopped]
 
 
@@ -91,9 +97,16 @@ def test_missing_weights_say_how_to_get_them(tmp_path: Any) -> None:
 def test_speech_is_as_many_windows_in_a_row_as_it_says() -> None:
     window = loud(WINDOW_MS)
     assert hear(Loudness(), window * (START_WINDOWS - 1) + silence(500))[1] == []
-    started, stopped = hear(Loudness(), window * START_WINDOWS + silence(STOP_WINDOWS * WINDOW_MS))[1]
-    assert (started.audio_ms, stopped.audio_ms) == (0, START_WINDOWS * WINDOW_MS)
-    assert len(hear(Loudness(), window * START_WINDOWS + silence((STOP_WINDOWS - 1) * WINDOW_MS))[1]) == 1
+    started, paused, stopped = hear(Loudness(), window * START_WINDOWS + silence(STOP_WINDOWS * WINDOW_MS))[1]
+    assert (started.audio_ms, paused.audio_ms, stopped.audio_ms) == (0, START_WINDOWS * WINDOW_MS, START_WINDOWS * WINDOW_MS)
+    assert len(hear(Loudness(), window * START_WINDOWS + silence((STOP_WINDOWS - 1) * WINDOW_MS))[1]) == 2
+    assert len(hear(Loudness(), window * START_WINDOWS + silence((PAUSE_WINDOWS - 1) * WINDOW_MS))[1]) == 1
+
+
+def test_each_pause_in_speech_is_told_once() -> None:
+    pause = silence((STOP_WINDOWS - 1) * WINDOW_MS)
+    _, heard = hear(Loudness(), loud(10 * WINDOW_MS) + pause + loud(10 * WINDOW_MS) + pause + loud(10 * WINDOW_MS))
+    assert heard == [VoiceStarted(0), VoicePaused(10 * WINDOW_MS), VoicePaused((20 + STOP_WINDOWS - 1) * WINDOW_MS)]
 
 
 def test_a_range_is_what_was_said_there() -> None:
@@ -140,8 +153,9 @@ def test_a_long_utterance_keeps_its_beginning_wherever_it_lies(before: int) -> N
 
 def test_an_utterance_that_goes_on_after_a_pause_is_kept_from_where_it_began() -> None:
     ears, heard = hear(Loudness(), silence(1_000) + loud(6_000) + silence(500) + loud(6_000) + silence(500))
-    assert [type(one) for one in heard] == [VoiceStarted, VoiceStopped] * 2
-    assert len(ears.audio(heard[0].audio_ms, heard[3].audio_ms)) == (heard[3].audio_ms - heard[0].audio_ms) * BYTES_PER_MS
+    found = bounds(heard)
+    assert [type(one) for one in found] == [VoiceStarted, VoiceStopped] * 2
+    assert len(ears.audio(found[0].audio_ms, found[3].audio_ms)) == (found[3].audio_ms - found[0].audio_ms) * BYTES_PER_MS
 
 
 def test_of_an_endless_utterance_the_end_is_kept() -> None:

@@ -418,6 +418,11 @@ class Orders:
             self.heard_speaking = started
             self.take(inputs.VoiceStarted(self.now) if started else inputs.VoiceStopped(self.now, 256))
 
+    def pauses(self) -> None:
+        """Have the detector, if it has the microphone, report a silence that may become the end of speech."""
+        if self.listens and self.heard_speaking:
+            self.take(inputs.VoicePaused(self.now))
+
     # The call comes to rest.
 
     def rest(self) -> None:

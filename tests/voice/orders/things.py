@@ -210,7 +210,12 @@ def _speaks(orders: Orders, number: int) -> None:
     orders.hears(started=orders.speaking)
 
 
-def _pauses(orders: Orders, _: int) -> None:
+def _pauses(orders: Orders, number: int) -> None:
+    """Have the user fall silent: for good, or every fourth time only for a moment."""
+    if number % 3:
+        orders.pauses()
+    if number % 4 == 0:
+        return
     orders.speaking = False
     orders.hears(started=False)
 

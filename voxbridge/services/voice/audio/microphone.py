@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from voxbridge.services.voice.audio import catch_up as audio_catch_up
-from voxbridge.services.voice.audio.speech_buffer import SpeechBuffer
+from voxbridge.services.voice.audio.speech_buffer import SpeechBuffer, Voice
 from voxbridge.services.voice.audio.vad import VoiceModel
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.state import State
@@ -25,11 +25,11 @@ MARK_MS: Final = 1_500
 """Milliseconds between two notes of the microphone's place: even a late successor finds the last one among the frames in the bus."""
 
 _MARK_SAMPLES: Final = MARK_MS * frames.INPUT_RATE // 1_000
-Voice = inputs.VoiceStarted | inputs.VoiceStopped
 
 
 class Microphone:
-    """Microphone of one session: takes whole frames and gives the core `MicrophoneAt`, `VoiceStarted` and `VoiceStopped`."""
+    """Microphone of one session: takes whole frames and gives the core `MicrophoneAt`, `VoiceStarted`, `VoicePaused` and
+    `VoiceStopped`."""
 
     def __init__(self, vad: VoiceModel, take: Callable[[Any], None], reached: Callable[[], bool]) -> None:
         """Create the microphone. `reached` tells whether frames can arrive now."""
@@ -136,7 +136,8 @@ class Microphone:
         if mark is None:
             return
         if self._changes is not None:
-            self._changes.append((mark, change))
+            if not isinstance(change, inputs.VoicePaused):  # it is over by now
+                self._changes.append((mark, change))
             return
         self._note(mark)
         self._take(change)

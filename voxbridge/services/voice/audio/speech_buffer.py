@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from voxbridge.services.voice.audio.vad import START_WINDOWS, STOP_WINDOWS, WINDOW, WINDOW_MS, Detector, VoiceModel
+from voxbridge.services.voice.audio.vad import PAUSE_WINDOWS, START_WINDOWS, STOP_WINDOWS, WINDOW, WINDOW_MS, Detector, VoiceModel
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.outputs import AUDIO_END
 from voxbridge.shared.audio.frames import INPUT_RATE
@@ -21,15 +21,16 @@ LONGEST_MS: Final = 120_000
 """Milliseconds kept of one utterance. A longer one is transcribed in pieces, cut at pauses; of one without a pause, the end is kept. The
 models take a little more."""
 
+Voice = inputs.VoiceStarted | inputs.VoicePaused | inputs.VoiceStopped
 _BYTES_PER_MS: Final = INPUT_RATE * 2 // 1_000
 _WINDOW_BYTES: Final = WINDOW * 2
 _TRIM_AT: Final = 64 * 1024
 
 
 class SpeechBuffer:
-    """Speech detector and audio buffer: takes PCM16 at 16 kHz; calls `hear` with `VoiceStarted` and `VoiceStopped`."""
+    """Speech detector and audio buffer: takes PCM16 at 16 kHz; calls `hear` with `VoiceStarted`, `VoicePaused` and `VoiceStopped`."""
 
-    def __init__(self, model: VoiceModel, hear: Callable[[inputs.VoiceStarted | inputs.VoiceStopped], None]) -> None:
+    def __init__(self, model: VoiceModel, hear: Callable[[Voice], None]) -> None:
         self._detector = Detector(model)
         self._hear = hear
         self._audio = bytearray()
@@ -50,12 +51,14 @@ class SpeechBuffer:
             offset = self._seen - self._start
             change = self._detector.feed(self._audio[offset : offset + _WINDOW_BYTES])
             self._seen += _WINDOW_BYTES
-            if change is True:
+            if change == "started":
                 began_ms = max(0, self._seen // _BYTES_PER_MS - START_WINDOWS * WINDOW_MS)
                 if self._keep_from is None:  # otherwise it continues an utterance, which is transcribed from its start
                     self._keep_from = max(self._start, (began_ms - PREROLL_MS) * _BYTES_PER_MS)
                 self._hear(inputs.VoiceStarted(began_ms))
-            elif change is False:
+            elif change == "paused":
+                self._hear(inputs.VoicePaused(self._seen // _BYTES_PER_MS - PAUSE_WINDOWS * WINDOW_MS))
+            elif change == "stopped":
                 silence_ms = STOP_WINDOWS * WINDOW_MS
                 self._hear(inputs.VoiceStopped(self._seen // _BYTES_PER_MS - silence_ms, silence_ms))
         self._trim(end)

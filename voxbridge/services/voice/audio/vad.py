@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ START_WINDOWS: Final = 3
 STOP_WINDOWS: Final = 8
 """Consecutive windows of silence that end speech: 256 ms."""
 
+PAUSE_WINDOWS: Final = 5
+"""Consecutive windows of silence that may become the end: 160 ms, longer than most stops within a word."""
+
+Change = Literal["started", "paused", "stopped"]
 Samples = npt.NDArray[np.float32]
 
 
@@ -67,11 +71,9 @@ class Detector:
         self._window = np.zeros(_CONTEXT + WINDOW, dtype=np.float32)
         self._run = 0
 
-    def feed(self, pcm: bytes | bytearray | memoryview) -> bool | None:
-        """Take one window of PCM16. Return True when speech has begun, False when it has ended, None otherwise.
-
-        Speech that has begun did so `START_WINDOWS` windows ago; speech that has ended did so `STOP_WINDOWS` windows ago.
-        """
+    def feed(self, pcm: bytes | bytearray | memoryview) -> Change | None:
+        """Take one window of PCM16. Return the change that it completes: speech began `START_WINDOWS` windows ago, it has been silent for
+        `PAUSE_WINDOWS`, or it ended `STOP_WINDOWS` ago."""
         self._window[:_CONTEXT] = self._window[WINDOW:]
         self._window[_CONTEXT:] = np.frombuffer(pcm, dtype="<i2")
         self._window[_CONTEXT:] /= 32_768.0
@@ -80,12 +82,14 @@ class Detector:
             self._run = self._run + 1 if probability < STOP else 0
             if self._run >= STOP_WINDOWS:
                 self.speaking, self._run = False, 0
-                return False
+                return "stopped"
+            if self._run == PAUSE_WINDOWS:
+                return "paused"
         else:
             self._run = self._run + 1 if probability >= START else 0
             if self._run >= START_WINDOWS:
                 self.speaking, self._run = True, 0
-                return True
+                return "started"
         return None
 
     def believe(self, speaking: bool) -> None:

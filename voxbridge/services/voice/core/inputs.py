@@ -141,6 +141,13 @@ class VoiceStopped(msgspec.Struct, frozen=True, tag="voice_stopped"):
     silence_ms: int
 
 
+class VoicePaused(msgspec.Struct, frozen=True, tag="voice_paused"):
+    """Silence in speech since `audio_ms`, too short to be its end. It was the end if `VoiceStopped` follows with the same place; where the
+    user speaks on, nothing more is said of it."""
+
+    audio_ms: int
+
+
 class Transcribed(msgspec.Struct, frozen=True, kw_only=True, tag="transcribed"):
     """Result of a transcription."""
 
@@ -271,6 +278,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 SessionInput = (
     VoiceStarted
     | VoiceStopped
+    | VoicePaused
     | Transcribed
     | TurnJudged
     | TextDelta

@@ -199,12 +199,13 @@ class FindCause(msgspec.Struct, frozen=True, tag="find_cause"):
 
 class ReadAhead(msgspec.Struct, frozen=True, kw_only=True, tag="read_ahead"):
     """Request to have the installation's own model read this beginning of a conversation before it is asked. The answer never depends on
-    it: a successor does not repeat it."""
+    it: a successor does not repeat it. With `asked` it ends with what the user seems to have said, and the turn is not over yet."""
 
     model: str
     messages: tuple[Message, ...]
     functions: tuple[Function, ...]
     shared: bool = False
+    asked: bool = False
 
 
 class Close(msgspec.Struct, frozen=True, tag="close"):

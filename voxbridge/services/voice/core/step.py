@@ -200,6 +200,8 @@ def _input(t: Transition, input: inputs.Input) -> None:  # noqa: C901, PLR0912 -
             listening.voice_started(t, audio_ms)
         case inputs.VoiceStopped(audio_ms=audio_ms, silence_ms=silence_ms):
             listening.voice_stopped(t, audio_ms, silence_ms)
+        case inputs.VoicePaused(audio_ms=audio_ms):
+            listening.voice_paused(t, audio_ms)
         case inputs.Transcribed():
             listening.transcribed(t, input)
         case inputs.TurnJudged():

@@ -72,7 +72,7 @@ def _utterance(t: Transition, input: inputs.TakenOver) -> list[str]:
         t.cancel(piece.effect)
         t.state.utterance = utterance = replace(utterance, piece=None)
     gone = [] if piece is None else [f"{_seconds(piece.to_ms - piece.from_ms)} of what was being said were lost."]
-    if utterance.text is not None:
+    if utterance.text is not None and utterance.to_ms is not None:
         listening.hear_again(t)
         return gone
     end = utterance.to_ms if utterance.to_ms is not None else out.AUDIO_END

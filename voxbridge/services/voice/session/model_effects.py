@@ -6,6 +6,7 @@ crash loses the effect, which a successor starts again.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
@@ -39,6 +40,9 @@ class ModelEffects:
         self._microphone = microphone
         self._voice = voice
         self._take = take
+        self._reading: asyncio.Task[None] | None = None
+        """Task in which the model reads what the user seems to have said; it may be over."""
+
         self._streamed: StreamedSpeech | None = None
         """Speech of the user, once an agent has a recogniser that hears it while it is said."""
 
@@ -82,12 +86,21 @@ class ModelEffects:
         self._take(inputs.CauseFound(effect, await self._place.models.why_late(provider)))
 
     async def read_ahead(self, asked: out.ReadAhead) -> None:
-        """Have the model read the beginning of a conversation. A failure costs time in the next answer, and nothing else."""
+        """Have the model read the beginning of a conversation. A failure costs time in the next answer, and nothing else. What the user
+        seems to have said is read until the next time that it is read or asked."""
         first, *said = asked.messages
+        if asked.asked:
+            self._read_no_further()
+            self._reading = asyncio.current_task()
         try:
-            await self._place.models.warm(asked.model, first.text, asked.functions, shared=asked.shared, said=said)
+            await self._place.models.warm(asked.model, first.text, asked.functions, shared=asked.shared, said=said, asked=asked.asked)
         except VoxbridgeError as error:
             _log.debug("session %s: nothing was read ahead: %s", self._sid, error.message)
+
+    def _read_no_further(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     async def _effect(self, effect_id: int, effect: out.Effect) -> None:
         models = self._place.models
@@ -98,6 +111,7 @@ class ModelEffects:
             case out.JudgeTurn(from_ms=from_ms, to_ms=to_ms):
                 self._take(inputs.TurnJudged(effect_id, await models.judge_turn(self._microphone.audio(from_ms, to_ms))))
             case out.Complete():
+                self._read_no_further()
                 async with aclosing(models.complete(effect_id, effect)) as written:
                     async for input in written:
                         self._take(input)

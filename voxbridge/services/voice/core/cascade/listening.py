@@ -14,7 +14,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry, speaking
 from voxbridge.services.voice.core.state import Spoken, Stamps, Utterance
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import reopening, spoken_modes, turns
+from voxbridge.services.voice.core.turns import reopening, rounds, spoken_modes, turns
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import voice as ev
 
@@ -34,6 +34,9 @@ BLIND_PATIENCE_MS: Final = 700
 PIECE_MS: Final = 50_000
 """Milliseconds of an utterance from which on a pause ends a piece of it, which is transcribed while the user speaks on: of one utterance no
 more than `speech_buffer.LONGEST_MS` are kept."""
+
+AHEAD_MS: Final = 20_000
+"""Milliseconds of an utterance up to which it is transcribed ahead at each pause: that of a long one would still run at the next."""
 
 PARTIAL_MS: Final = 700
 """Milliseconds between two partial transcripts."""
@@ -78,7 +81,7 @@ def voice_started(t: Transition, audio_ms: int) -> None:
         if utterance.to_ms is not None and _is_piece(t, utterance, utterance.to_ms):
             utterance = _cut(t, utterance, utterance.to_ms, audio_ms)
         t.cancel(utterance.final_effect, utterance.turn_effect)
-        utterance = replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, complete=False, stt_away=0)
+        utterance = replace(utterance, to_ms=None, final_effect=None, turn_effect=None, text=None, stamps=Stamps(), stt_away=0)
     t.state.utterance = utterance
     _transcribe_later(t, utterance)
 
@@ -94,6 +97,20 @@ def _transcribe_later(t: Transition, utterance: Utterance) -> None:
         t.set_timer("partial", PARTIAL_MS)
 
 
+def voice_paused(t: Transition, audio_ms: int) -> None:
+    """Handle a short silence: have the installation's own models transcribe what was said, as if it were the end. If it is, the words are
+    known sooner. A vendor's transcription is paid for, so it waits for the end."""
+    utterance = t.utterance
+    if utterance is None or utterance.to_ms is not None or t.settings.options.push_to_talk or t.team.agent.stt.provider:
+        return
+    t.cancel(utterance.final_effect)
+    if audio_ms - utterance.from_ms > AHEAD_MS:
+        t.state.utterance = replace(utterance, paused_ms=-1, final_effect=None, text=None)
+        return
+    effect = t.start(_transcribe(t, start_ms(utterance), audio_ms + TAIL_MS))
+    t.state.utterance = replace(utterance, paused_ms=audio_ms, final_effect=effect, text=None)
+
+
 def voice_stopped(t: Transition, audio_ms: int, silence_ms: int, *, complete: bool = False) -> None:
     """Handle a pause in speech: transcribe what was said, and decide meanwhile whether the user has finished."""
     utterance = t.utterance
@@ -107,8 +124,11 @@ def voice_stopped(t: Transition, audio_ms: int, silence_ms: int, *, complete: bo
     t.cancel(utterance.partial_effect)
     t.cancel_timers("partial")
     t.append(ev.SpeechEnded(source="vad", audio_ms=audio_ms))
-    stamps = Stamps(speech_ended=t.now - silence_ms * 1_000, end_of_turn=t.now if complete else None)
-    utterance = replace(utterance, to_ms=audio_ms, complete=complete, partial_effect=None, stamps=stamps)
+    if utterance.paused_ms != audio_ms:  # what was transcribed ahead, if anything, is not all that was said
+        t.cancel(utterance.final_effect)
+        utterance = replace(utterance, final_effect=None, text=None, stamps=Stamps())
+    stamps = replace(utterance.stamps, speech_ended=t.now - silence_ms * 1_000, end_of_turn=t.now if complete else None)
+    utterance = replace(utterance, to_ms=audio_ms, partial_effect=None, stamps=stamps)
     t.state.utterance = _understand(t, utterance, judge=not complete)
     if not complete:
         t.set_timer("endpoint", PATIENCE_MS - silence_ms)
@@ -140,10 +160,10 @@ def _understand(t: Transition, utterance: Utterance, *, judge: bool) -> Utteranc
     """Start the transcription of an utterance whose speech has paused and, with `judge`, the decision whether it is over."""
     if utterance.to_ms is None:
         return utterance
-    start, end = start_ms(utterance), utterance.to_ms + TAIL_MS
+    start, end, effect = start_ms(utterance), utterance.to_ms + TAIL_MS, utterance.final_effect
     return replace(
         utterance,
-        final_effect=t.start(_transcribe(t, start, end)) if utterance.text is None else None,
+        final_effect=t.start(_transcribe(t, start, end)) if utterance.text is None and effect is None else effect,
         turn_effect=t.start(out.JudgeTurn(from_ms=start, to_ms=end)) if judge else None,
     )
 
@@ -167,6 +187,8 @@ def hear_again(t: Transition) -> None:
         return
     judge = utterance.turn_effect is not None
     utterance = replace(utterance, partial_effect=None, final_effect=None, turn_effect=None)
+    if utterance.to_ms is None:
+        utterance = replace(utterance, paused_ms=-1, text=None)
     t.state.utterance = _understand(t, utterance, judge=judge)
     if utterance.to_ms is None:
         _transcribe_later(t, utterance)
@@ -189,7 +211,9 @@ def effect_failed(t: Transition, input: inputs.EffectFailed) -> None:
     utterance = t.utterance
     if utterance is None:
         return
-    if input.effect == utterance.final_effect:
+    if input.effect == utterance.final_effect and utterance.to_ms is None:
+        t.state.utterance = replace(utterance, final_effect=None)
+    elif input.effect == utterance.final_effect:
         away = model_retry.wait(t, "stt", input.error, utterance.stt_away, t.counters.turns)
         if away:
             t.state.utterance = replace(utterance, final_effect=None, stt_away=away)
@@ -245,7 +269,7 @@ def end_of_turn(t: Transition) -> None:
     t.cancel(utterance.turn_effect)
     t.cancel_timers("endpoint")
     stamps = replace(utterance.stamps, end_of_turn=t.now)
-    t.state.utterance = replace(utterance, complete=True, turn_effect=None, stamps=stamps)
+    t.state.utterance = replace(utterance, turn_effect=None, stamps=stamps)
     _utterance_ready(t)
 
 
@@ -270,6 +294,7 @@ def transcribed(t: Transition, input: inputs.Transcribed) -> None:
     utterance = t.utterance
     if utterance is None:
         return
+    final = utterance.final_effect
     if input.effect == utterance.partial_effect:
         t.state.utterance = utterance = replace(utterance, partial_effect=None)
         _transcribe_later(t, utterance)
@@ -287,6 +312,9 @@ def transcribed(t: Transition, input: inputs.Transcribed) -> None:
     if input.text and (utterance.piece is None or input.effect == utterance.piece.effect):  # else words before these are not known yet
         t.tell(PartialTranscript("user", _joined(utterance.before, input.text), turn=reopening.turn(t)))
     _stop_agent(t, input.text)
+    utterance = t.utterance
+    if utterance is not None and input.effect == final and not utterance.complete and utterance.piece is None:
+        rounds.read_ahead(t, _joined(utterance.before, input.text))
     _utterance_ready(t)
 
 

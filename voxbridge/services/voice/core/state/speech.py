@@ -31,11 +31,11 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     to_ms: int | None = None
     """End of the last stretch of voice, ms of microphone audio; None while the user speaks."""
 
-    complete: bool = False
-    """True once the end of the turn is decided."""
+    paused_ms: int = -1
+    """Place of the last pause whose words are transcribed ahead, in case it turns out to be the end; below 0 without one."""
 
     text: str | None = None
-    """Final transcript; None until it is available."""
+    """Transcript up to the end, or to the pause; None until it is available."""
 
     language: str = ""
     confidence: float | None = None
@@ -48,6 +48,11 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     stamps: Stamps = Stamps()
     spares: bool = False
     """True while the agent goes on speaking, because too few words were said to stop it."""
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether the end of the turn is decided."""
+        return self.stamps.end_of_turn is not None
 
     @property
     def pieces_under_way(self) -> tuple[int, ...]:

@@ -74,6 +74,20 @@ def _complete(t: Transition) -> None:
     t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
 
 
+def read_ahead(t: Transition, said: str) -> None:
+    """Have the installation's own model read what it will be asked if this is all that the user says. Not while it is open what was heard
+    of the reply before, or what the model is to know of the screen: the request would begin otherwise."""
+    conversation, agent = t.conversation, t.team.agent
+    settled = t.reply is None and t.speech.cut is None and conversation.screen.known == conversation.screen.told
+    if not said or not settled or not agents.thinks_here(agent):
+        return
+    history = (*conversation.history, out.Message(role="user", text=said))
+    limit, aside = prompt.room(agent), screen.aside(t.state)
+    messages = prompt.window(t.team.instructions, history, limit=limit, earlier=conversation.earlier, aside=aside)
+    shared = agents.shared(t.state)
+    t.outputs.append(out.ReadAhead(model=t.team.model, messages=messages, functions=t.team.functions, shared=shared, asked=True))
+
+
 def begin_order(t: Transition, order: Order) -> None:
     """Make the call of the user's own words in the reply that has just begun."""
     reply = t.current_reply

@@ -151,11 +151,18 @@ class Models:
             return ""
 
     async def warm(
-        self, model: str, instructions: str, functions: Sequence[Function], *, shared: bool = True, said: Sequence[Message] = ()
+        self,
+        model: str,
+        instructions: str,
+        functions: Sequence[Function],
+        *,
+        shared: bool = True,
+        said: Sequence[Message] = (),
+        asked: bool = False,
     ) -> None:
         """Have the language model read what requests of a session begin with, so that the next answer need not wait. `shared` is as in
-        `Complete`; `said` is the conversation so far."""
-        await self._language.warm(model, instructions, functions, shared=shared, said=said)
+        `Complete`; `said` is the conversation so far, and with `asked` ends with a request that may be made in a moment."""
+        await self._language.warm(model, instructions, functions, shared=shared, said=said, asked=asked)
 
     async def complete(self, effect: int, request: Complete) -> AsyncGenerator[Written, None]:
         """Run the language model that the request names; yield inputs for the core as they come, `Completed` last."""
