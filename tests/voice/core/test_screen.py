@@ -11,14 +11,14 @@ from tests.voice.conversation import START_US, Conversation
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.turns import screen
-from voxbridge.shared.awareness.prompt import OPENING, part
-from voxbridge.shared.awareness.view import NOTHING, View, Visit
+from voxbridge.shared.awareness.prompt import AGAIN, OPENING, part
+from voxbridge.shared.awareness.view import NOTHING, Problem, View, Visit
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
 
 
-def page(path: str) -> View:
-    return View(pages=(Visit(id=path, page=path, at=START_US),))
+def page(*paths: str) -> View:
+    return View(pages=tuple(Visit(id=path, page=path, at=START_US) for path in paths))
 
 
 def asked(conversation: Conversation) -> list[tuple[str, str]]:
@@ -43,16 +43,60 @@ def test_a_session_begins_with_what_is_known_and_the_own_model_reads_it_ahead() 
     assert conversation.last_effect(out.Complete)[1].messages[: len(ahead.messages)] == ahead.messages
 
 
-def test_what_changed_stands_where_the_conversation_was_and_what_no_longer_holds_is_gone() -> None:
+def told_at(conversation: Conversation) -> int:
+    return conversation.state.conversation.screen.told_at
+
+
+@pytest.mark.parametrize("greeting", ["", "Good morning."])
+def test_what_changed_is_told_where_the_conversation_was_and_what_the_model_has_read_stays(greeting: str) -> None:
+    conversation = Conversation(screen=page("/tools"), greeting=greeting)
+    conversation.hear()
+    first = part(page("/tools"), told_at(conversation))
+    types(conversation, "hello")
+    before = asked(conversation)
+    conversation.take(inputs.ScreenChanged(page("/keys", "/tools")))
+    types(conversation, "and now", "Now, too.")
+    now = part(page("/keys", "/tools"), told_at(conversation), again=True)
+    assert asked(conversation) == [*before, ("assistant", "Fine."), ("user", now), ("user", "and now")]
+    assert before == [("user", first), ("user", "hello")]
+    assert AGAIN in now
+    assert AGAIN not in first
+
+
+ERROR = Problem(id="e", kind="NOT_FOUND", message="Nothing.", at=START_US)
+
+
+@pytest.mark.parametrize("view", [View(errors=(ERROR,)), page("/new"), NOTHING], ids=["off", "off and on again", "nothing"])
+def test_what_is_gone_leaves_nothing_behind(view: View) -> None:
     conversation = Conversation(screen=page("/tools"))
     types(conversation, "hello")
-    conversation.take(inputs.ScreenChanged(page("/keys")))
-    types(conversation, "and now", "Now, too.")
-    now = part(page("/keys"), conversation.state.conversation.screen.told_at)
-    assert asked(conversation) == [("user", "hello"), ("assistant", "Fine."), ("user", now), ("user", "and now")]
-    conversation.take(inputs.ScreenChanged(NOTHING))
+    conversation.take(inputs.ScreenChanged(page("/keys", "/tools")))
+    types(conversation, "and now")
+    conversation.take(inputs.ScreenChanged(view))
     conversation.log(gateway.TextReceived(text="again"))
-    assert not any(OPENING in text for _, text in asked(conversation))
+    told = [text for _, text in asked(conversation) if text.startswith(OPENING)]
+    assert told == ([part(view, told_at(conversation))] if view != NOTHING else [])
+
+
+def test_so_many_stay_and_the_one_after_them_stands_alone() -> None:
+    paths = [f"/{number}" for number in range(screen.PARTS + 1)]
+    conversation = Conversation(screen=page(*paths[:1]))
+    for number in range(1, screen.PARTS + 1):
+        types(conversation, f"question {number}")
+        assert sum(text.startswith(OPENING) for _, text in asked(conversation)) == number
+        conversation.take(inputs.ScreenChanged(page(*paths[: number + 1])))
+    conversation.log(gateway.TextReceived(text="last question"))
+    told = [text for _, text in asked(conversation) if text.startswith(OPENING)]
+    assert told == [part(page(*paths), told_at(conversation))]
+
+
+def test_of_two_pages_between_two_turns_the_second_one_is_told() -> None:
+    conversation = Conversation(screen=page("/a"))
+    conversation.pass_ms(60_000)
+    conversation.take(inputs.ScreenChanged(page("/b")))
+    conversation.pass_ms(60_000)
+    conversation.log(gateway.TextReceived(text="hello"))
+    assert [text for _, text in asked(conversation)] == [part(page("/b"), told_at(conversation)), "hello"]
 
 
 def test_a_page_that_is_only_passed_is_not_read_but_the_next_turn_knows_it() -> None:

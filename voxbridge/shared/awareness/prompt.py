@@ -27,6 +27,7 @@ OPENING: Final = (
 )
 """Beginning of the part; by it, models and routers tell it from words of the user."""
 
+AGAIN: Final = "This is what it shows now; what was told of it before no longer holds."
 BEGIN: Final = "<screen-data>"
 END: Final = "</screen-data>)"
 EMPTIED: Final = "(What was told about the user's screen no longer holds. Nothing is known of it now.)"
@@ -38,15 +39,16 @@ _SOON: Final = 45
 """Seconds below which something happened just now."""
 
 
-def part(view: View, now: int) -> str:
+def part(view: View, now: int, *, again: bool = False) -> str:
     """Return the part for these entries at `now` (µs); empty without any. Lines that do not fit are left out, the last of the longest
-    list first."""
+    list first. With `again` there was a part before, which holds no longer."""
     lists = [
         ["Pages, newest first:", *(_page(one, now) for one in view.pages[:PAGES])],
         ["Errors that are open:", *(_problem(one, now) for one in view.errors[:ERRORS])],
         ["Stated by the page:", *(_fact(one) for one in view.context[:FACTS])],
     ]
-    while (text := _joined(lists)) and size(text) > PART_LIMIT:
+    opening = f"{OPENING} {AGAIN}" if again else OPENING
+    while (text := _joined(opening, lists)) and size(text) > PART_LIMIT:
         max(lists, key=lambda lines: sum(map(size, lines[1:]))).pop()
     return text
 
@@ -68,9 +70,9 @@ def size(text: str) -> int:
     return sum(1 if ord(one) < _ASCII else _CHARACTERS_A_TOKEN for one in text)
 
 
-def _joined(lists: list[list[str]]) -> str:
+def _joined(opening: str, lists: list[list[str]]) -> str:
     lines = [line for some in lists if len(some) > 1 for line in some]
-    return "\n".join([OPENING, BEGIN, *lines, END]) if lines else ""
+    return "\n".join([opening, BEGIN, *lines, END]) if lines else ""
 
 
 def _page(visit: Visit, now: int) -> str:

@@ -5,6 +5,7 @@ The instructions come first and never change within a session, so that an endpoi
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -64,11 +65,8 @@ _SPEAKERS: Final = {"user": "User", "assistant": "You"}
 class Aside(NamedTuple):
     """A text for the model that nobody said, in front of the message of the history with this index."""
 
-    text: str = ""
-    before: int = 0
-
-
-_NO_ASIDE: Final = Aside()
+    text: str
+    before: int
 
 
 def instructions(custom: str, agent: Agent | None = None) -> str:
@@ -151,31 +149,34 @@ def is_cut(history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlie
 
 
 def window(
-    system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING, aside: Aside = _NO_ASIDE
+    system: str, history: Sequence[Message], *, limit: int = WINDOW_CHARACTERS, earlier: Earlier = NOTHING, asides: Sequence[Aside] = ()
 ) -> tuple[Message, ...]:
     """Return the system prompt and the newest whole turns that fit. The last turn is always included, shortened if necessary. The first
     message holds a summary of what was said before, if anything was. Consecutive messages of a speaker are merged, up to a call and on
-    either side of the aside, which is a message of its own."""
+    either side of an aside, which is a message of its own. Of the asides that belong before these turns, the last one stands there."""
     start = begins(history, limit=limit, earlier=earlier)
     recent: list[Message] = [Message(role="system", text=system)]
-    place = 0
+    cut = is_cut(history, limit=limit, earlier=earlier)
+    waiting = deque(one for one in asides if not cut or one.before >= start or one is asides[-1])
+    placed: dict[int, list[Message]] = {}
     for index, message in enumerate(history[start:], start):
-        if aside.text and not place and index >= aside.before:
-            place = len(recent)
+        if waiting and index >= waiting[0].before:
+            placed[len(recent)] = [Message(role="user", text=waiting.popleft().text)]
+            while waiting and index >= waiting[0].before:
+                placed[len(recent)].append(Message(role="user", text=waiting.popleft().text))
             recent.append(message)
         elif message.role == recent[-1].role and message.role in _SPEAKERS and not recent[-1].uses:
             text = " ".join(filter(None, [recent[-1].text, message.text]))
             recent[-1] = Message(role=message.role, text=text, uses=message.uses)
         else:
             recent.append(message)
-    if len(recent) > 1 and is_cut(history, limit=limit, earlier=earlier):
+    if len(recent) > 1 and cut:
         room = limit // SUMMARY_SHARE - len(BEFORE)
         recent[1] = Message(role="user", text=BEFORE.format(shortened([earlier.text, *_lines(history[:start])], room), recent[1].text))
-    fitted = _fitted(recent[1:], limit + limit // SURPLUS - token_estimate.size(aside.text))
-    if not aside.text:
-        return (recent[0], *fitted)
-    place = place or len(recent)
-    return (recent[0], *fitted[: place - 1], Message(role="user", text=aside.text), *fitted[place - 1 :])
+    fitted = _fitted(recent[1:], limit + limit // SURPLUS - sum(token_estimate.size(one.text) for one in asides))
+    last = [Message(role="user", text=one.text) for one in waiting]
+    behind = [one for index, message in enumerate(fitted, 1) for one in (*placed.get(index, ()), message)]
+    return (recent[0], *behind, *last)
 
 
 def _fitted(messages: Sequence[Message], limit: int) -> Sequence[Message]:

@@ -10,6 +10,7 @@ from voxbridge.services.voice.core.state.conversation import NOTHING as NOTHING
 from voxbridge.services.voice.core.state.conversation import Conversation as Conversation
 from voxbridge.services.voice.core.state.conversation import Earlier as Earlier
 from voxbridge.services.voice.core.state.conversation import Screen as Screen
+from voxbridge.services.voice.core.state.conversation import ScreenPart as ScreenPart
 from voxbridge.services.voice.core.state.realtime import Closed as Closed
 from voxbridge.services.voice.core.state.realtime import Hearing as Hearing
 from voxbridge.services.voice.core.state.realtime import Link as Link

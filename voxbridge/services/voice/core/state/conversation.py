@@ -22,6 +22,13 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING: Final = Earlier()
 
 
+class ScreenPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Part of the prompt that tells of the user's screen, behind the first `remembered` messages that ever came into the history."""
+
+    text: str
+    remembered: int
+
+
 class Screen(msgspec.Struct, frozen=True, kw_only=True):
     """Knowledge of the user's screen, and the part of it that the models of this session are told."""
 
@@ -30,11 +37,14 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True):
     told_at: int = 0
     """Time at which it was told last, µs; 0 if it never was."""
 
-    text: str = ""
-    """Part of the prompt, as it was told."""
+    parts: tuple[ScreenPart, ...] = ()
+    """Messages of the prompt that tell of it, the newest last. A model would read a conversation again from where one of them is taken
+    out, so an earlier one may stay."""
 
-    remembered: int = 0
-    """Number of messages that had ever come into the history then: the part stands behind them."""
+    @property
+    def text(self) -> str:
+        """Return what was told last; empty for nothing."""
+        return self.parts[-1].text if self.parts else ""
 
 
 class Conversation(msgspec.Struct, kw_only=True):

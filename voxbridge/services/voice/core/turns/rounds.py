@@ -62,7 +62,7 @@ def _complete(t: Transition) -> None:
         functions = tuple(function for function in functions if function.name != HANDOFF)
     limit = prompt.room(t.team.agent) >> reply.round.halved
     messages = prompt.window(
-        t.team.instructions, t.conversation.history, limit=limit, earlier=t.conversation.earlier, aside=screen.aside(t.state)
+        t.team.instructions, t.conversation.history, limit=limit, earlier=t.conversation.earlier, asides=screen.asides(t.state)
     )
     llm = t.team.agent.llm
     model = t.team.model if llm.provider in ("", "local") else llm.model
@@ -82,8 +82,8 @@ def read_ahead(t: Transition, said: str) -> None:
     if not said or not settled or not agents.thinks_here(agent):
         return
     history = (*conversation.history, out.Message(role="user", text=said))
-    limit, aside = prompt.room(agent), screen.aside(t.state)
-    messages = prompt.window(t.team.instructions, history, limit=limit, earlier=conversation.earlier, aside=aside)
+    limit, asides = prompt.room(agent), screen.asides(t.state)
+    messages = prompt.window(t.team.instructions, history, limit=limit, earlier=conversation.earlier, asides=asides)
     shared = agents.shared(t.state)
     t.outputs.append(out.ReadAhead(model=t.team.model, messages=messages, functions=t.team.functions, shared=shared, asked=True))
 
