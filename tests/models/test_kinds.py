@@ -98,6 +98,7 @@ def test_an_hour_in_one_town_is_converted_to_the_time_of_another() -> None:
         "I walked 5 miles today", "I am 6 feet tall", "it is 30 degrees outside", "my son weighs ten pounds", "what is a mile",
         "there are 12 months in a year", "how tall is Mount Everest in feet", "how many days in February", "who won the 2010 cup",
         "what happened in 1945", "how many feet does a spider have", "I was born in Tokyo", "Lima is the capital of Peru",
+        "what is the opposite of hot", "what is hot in Spanish",
     ],
 )  # fmt: skip
 def test_talk_of_numbers_units_and_towns_is_no_sure_call(said: str) -> None:

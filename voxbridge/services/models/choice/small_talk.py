@@ -362,6 +362,8 @@ what happened in 1789 / what did the cold war lead to / two thirds of them staye
 make up a long tale of a giant in ten sentences or more / the forest in a story of at least twenty sentences please
 a long story about a river please, fifteen sentences at the least / I want a very long fairy tale about winter
 tell me at length about a voyage over the ocean / narrate a tale about an old village in a dozen sentences
+what is the opposite of cold / name the opposite of early / which word means the contrary of wet / what's the word for hot in French
+why is fire hot / what is the hottest pepper
 count slowly up to fifteen for me / count aloud from one to thirty / count from ten down to zero
 """.strip().splitlines()
     for line in row.split(" / ")
