@@ -9,6 +9,7 @@ import pytest
 from tests.models.test_choice import _asked, _Engine, _plan, _request, _unread
 from voxbridge.services.models.api import chat
 from voxbridge.services.models.api.bodies import ChatRequest
+from voxbridge.services.models.core import chatml
 from voxbridge.services.models.engines.admission import Line
 from voxbridge.services.models.engines.readings import Readings
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -20,9 +21,13 @@ class Engine(_Engine):
     def __init__(self, known: str = "") -> None:
         super().__init__(known)
         self.read_only: list[tuple[str, bool]] = []
+        self.read_up_to: list[str] = []
 
     async def read(self, family: str, *, keep: bool = False) -> None:
         self.read_only.append((family, keep))
+
+    async def read_on(self, prompt: chatml.Prompt) -> None:
+        self.read_up_to.append(prompt.text)
 
 
 def instructions(**more: Any) -> ChatRequest:
@@ -41,6 +46,14 @@ async def test_instructions_alone_are_read_and_nothing_is_written_behind_them(ba
     request, engine = instructions(ahead=True, background=background, keep_prompt=True), Engine()
     await answered(request, engine, _unread())
     assert engine.read_only == [(_plan(request).prompt.family, True)]
+    assert engine.asked == ""
+
+
+async def test_a_conversation_is_read_in_the_background_behind_what_it_begins_with() -> None:
+    request, engine = _request("thank you so much", ahead=True, background=True), Engine()
+    await answered(request, engine, _unread())
+    plan = _plan(request)
+    assert (engine.read_only, engine.read_up_to) == ([(plan.prompt.family, False)], [plan.prompt.text])
     assert engine.asked == ""
 
 

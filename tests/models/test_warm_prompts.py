@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from voxbridge.services.models.core import chatml
+from voxbridge.services.models.engines import llm as llm_module
 from voxbridge.services.models.engines.llm import Llm, Sampling
 from voxbridge.services.models.processes.home import Home
 from voxbridge.services.models.weights import manifest
@@ -94,6 +95,25 @@ async def test_what_is_read_ahead_is_not_read_again_and_drives_out_no_conversati
         *_, last = [step async for step in llm.generate(prompt, Sampling(max_tokens=1))]
         *_, again = [step async for step in llm.generate(chatml.render(said), Sampling(max_tokens=1))]
         assert last.cached_tokens >= again.prompt_tokens - 4  # less the beginning of an answer
+
+
+async def test_a_conversation_that_went_on_a_moment_ago_is_driven_out_by_no_other(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = [SYSTEM, chatml.Message("user", "Where are the paintings?"), chatml.Message("assistant", "Upstairs, in the blue room.")]
+    other = chatml.render([SYSTEM, chatml.Message("user", "Do you sell umbrellas?"), chatml.Message("assistant", "At the desk.")])
+
+    async def goes_on(llm: Llm) -> tuple[int, int]:
+        """Return how much of the conversation was read already, of how much that was said."""
+        prompt = chatml.render([*mine, chatml.Message("user", "And the café?")])
+        *_, last = [step async for step in llm.generate(prompt, Sampling(max_tokens=1))]
+        return last.cached_tokens, last.prompt_tokens
+
+    async with engine(home) as llm:
+        *_, first = [step async for step in llm.generate(chatml.render(mine), Sampling(max_tokens=1), keep=True)]
+        await llm.read_on(other)
+        assert (await goes_on(llm))[0] >= first.prompt_tokens - 4  # less the beginning of an answer
+        monkeypatch.setattr(llm_module, "TALKED_S", 0.0)
+        await llm.read_on(other)
+        assert (await goes_on(llm))[0] < first.prompt_tokens - 4
 
 
 async def test_a_prompt_that_was_read_once_is_known_after_a_stop_and_after_a_death_of_the_engine(home: Home) -> None:

@@ -278,7 +278,7 @@ class Answer:
 
     def _generated(self) -> AsyncGenerator[Step]:
         family = self._plan.prompt.family
-        if self._request.ahead and not self._request.said():
+        if self._request.ahead and (self._request.background or not self._request.said()):
             return self._read(family)
         if not self._request.background:
             self._readings.forget_conversation(family)
@@ -289,8 +289,10 @@ class Answer:
         return self._llm.generate(self._plan.short, self._plan.sampling)
 
     async def _read(self, family: str) -> AsyncGenerator[Step]:
-        """Read what conversations begin with, which leaves alone what was read behind it."""
+        """Read what conversations begin with, which leaves alone what was read behind it, and then the conversation, if there is one."""
         await self._llm.read(family, keep=self._request.keep_prompt)
+        if self._request.said():
+            await self._llm.read_on(self._plan.prompt)
         yield Step("", reason="stop")
 
     async def close(self) -> None:

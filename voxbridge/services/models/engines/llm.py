@@ -34,6 +34,9 @@ FIRST_TOKEN_TIMEOUT_S: Final = 60.0
 READ_TIMEOUT_S: Final = 300.0
 """Seconds to read the beginning of a prompt; a thousand tokens take a small machine 20 to 60."""
 
+TALKED_S: Final = 60.0
+"""Seconds after an answer for which its conversation is not driven out of its slot by one that nobody waits for."""
+
 SLOT_TIMEOUT_S: Final = 10.0
 """Seconds to write a slot to disk or to read it back; a file has 17 MB for 600 tokens."""
 
@@ -103,6 +106,9 @@ class Llm(Child):
         self._keeps = self.prompts.open()
         self._at_first: dict[int, bool] = {}
         self._read: dict[int, str] = {}
+        self._talked: dict[int, tuple[str, float]] = {}
+        """The last prompt that a slot answered, and when, seconds of the loop."""
+
         """The family that each slot has read whole, by its digest."""
 
         self.slots = Slots(SLOTS)
@@ -141,6 +147,7 @@ class Llm(Child):
             noted = _Noted("", ())
         self.slots = Slots(SLOTS, noted.families if noted.url == self.url else (), self._note)
         self._read.clear()
+        self._talked.clear()
         return True
 
     @property
@@ -191,6 +198,7 @@ class Llm(Child):
                         if line.startswith("data: "):
                             self._at_first.pop(slot, None)
                             self._read[slot] = digest(prompt.family)
+                            self._talked[slot] = (prompt.text, asyncio.get_running_loop().time())
                             yield _step(line[6:])
                         elif line.startswith("error: "):
                             raise _refusal(line[7:].encode())
@@ -200,14 +208,21 @@ class Llm(Child):
                 raise Unavailable(f"The language model's engine does not answer: {error or type(error).__name__}.") from error
 
     async def read_on(self, prompt: Prompt) -> None:
-        """Read a conversation up to its end, if its beginning was read before. Cancelled, it stops after the current batch of tokens, and
-        the next request for the conversation goes on from there. Raises `UNAVAILABLE`."""
+        """Read a conversation up to its end, if its beginning was read before and no other one is held in its slot. Cancelled, it stops
+        after the current batch of tokens, and the next request for the conversation goes on from there. Raises `UNAVAILABLE`."""
         await self.up()
         if not self.knows(prompt.family):
             return
         async with self._slot_for(prompt.family) as slot:
-            if self._read.get(slot) == digest(prompt.family) and not await self._process(slot, prompt.text):
+            mine = self._read.get(slot) == digest(prompt.family) and not self._is_anothers(slot, prompt)
+            if mine and not await self._process(slot, prompt.text):
                 raise Unavailable("The language model's engine could not read a prompt.")
+
+    def _is_anothers(self, slot: int, prompt: Prompt) -> bool:
+        """Tell whether a slot holds a conversation that went on a moment ago, and of which a prompt has not even half."""
+        said, at = self._talked.get(slot, ("", float("-inf")))
+        common = _common(said, prompt.text) - len(prompt.family)
+        return asyncio.get_running_loop().time() - at < TALKED_S and 2 * common < len(said) - len(prompt.family)
 
     async def read(self, family: str, *, keep: bool = False) -> None:
         """Read the beginning of prompts, unless that was done: a conversation that was read behind it stays. With `keep`, save it to disk.
@@ -224,6 +239,7 @@ class Llm(Child):
         async with self.slots.hold(digest(family)) as held:
             if held.fresh:
                 self._read.pop(held.index, None)
+                self._talked.pop(held.index, None)
                 await self._begin(held.index, family)
             self._at_first[held.index] = held.fresh and held.index not in self._read
             yield held.index
@@ -290,6 +306,11 @@ class Llm(Child):
         """Stop the process."""
         await super().close()
         await self._client.aclose()
+
+
+def _common(one: str, other: str) -> int:
+    """Return the length of the beginning that two texts have in common."""
+    return next((place for place, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its), min(len(one), len(other)))
 
 
 def _step(text: str) -> Step:
