@@ -61,6 +61,36 @@ async def test_a_family_keeps_its_slot_and_a_new_one_takes_the_slot_idle_longest
     assert await use("b") == second
 
 
+async def test_a_second_conversation_takes_a_slot_to_spare_and_each_goes_on_in_its_own() -> None:
+    slots = Slots(3)
+    mine: dict[int, str] = {}
+
+    async def use(conversation: str, *, spares: bool = True) -> int:
+        async with slots.hold("a", lambda slot: mine.get(slot) in (None, conversation), lambda _: spares) as held:
+            mine[held.index] = conversation
+            return held.index
+
+    first = await use("one")
+    assert await use("one") == first
+    second = await use("two")
+    assert second != first
+    assert [await use("one"), await use("two"), await use("one")] == [first, second, first]
+    third = await use("three")
+    assert {first, second, third} == {0, 1, 2}
+    assert await use("four") == second, "the one idle longest is driven out"
+    assert await use("five", spares=False) == first
+
+
+async def test_without_a_slot_to_spare_a_second_conversation_has_that_of_its_family() -> None:
+    slots = Slots(2)
+    async with slots.hold("a") as held:
+        first = held.index
+    async with slots.hold("a", lambda _: False, lambda _: False) as held:
+        assert (held.index, held.fresh) == (first, False)
+    async with slots.hold("a"), slots.hold("a", lambda _: False, lambda _: True) as held:
+        assert (held.index, held.fresh) == (1 - first, True)
+
+
 async def test_a_family_waits_for_its_slot_while_others_are_free() -> None:
     slots = Slots(2)
     async with slots.hold("a") as mine:

@@ -111,6 +111,8 @@ async def test_a_conversation_that_went_on_a_moment_ago_is_driven_out_by_no_othe
         *_, first = [step async for step in llm.generate(chatml.render(mine), Sampling(max_tokens=1), keep=True)]
         await llm.read_on(other)
         assert (await goes_on(llm))[0] >= first.prompt_tokens - 4  # less the beginning of an answer
+        [step async for step in llm.generate(other, Sampling(max_tokens=1))]  # in a slot to spare
+        assert (await goes_on(llm))[0] >= first.prompt_tokens
         monkeypatch.setattr(llm_module, "TALKED_S", 0.0)
         await llm.read_on(other)
         assert (await goes_on(llm))[0] < first.prompt_tokens - 4

@@ -172,7 +172,7 @@ class Llm(Child):
         """Generate an answer; close the iterator to stop. With `keep`, the beginning that the prompt shares with others of its family is
         saved to disk. Raises `TOO_LARGE`, `INVALID_ARGUMENT`, `TIMED_OUT`, `UNAVAILABLE`."""
         await self.up()
-        async with self._slot_for(prompt.family) as slot:
+        async with self._slot_for(prompt.family, prompt) as slot:
             if keep and self._keeps and not self.prompts.has(prompt.family):
                 await self._read_family(slot, prompt.family, keep=True)
             body = {
@@ -218,11 +218,12 @@ class Llm(Child):
             if mine and not await self._process(slot, prompt.text):
                 raise Unavailable("The language model's engine could not read a prompt.")
 
-    def _is_anothers(self, slot: int, prompt: Prompt) -> bool:
-        """Tell whether a slot holds a conversation that went on a moment ago, and of which a prompt has not even half."""
+    def _is_anothers(self, slot: int, prompt: Prompt | None = None) -> bool:
+        """Tell whether a slot holds a conversation that went on a moment ago, and of which a prompt, if one is given, has not even half."""
         said, at = self._talked.get(slot, ("", float("-inf")))
-        common = _common(said, prompt.text) - len(prompt.family)
-        return asyncio.get_running_loop().time() - at < TALKED_S and 2 * common < len(said) - len(prompt.family)
+        if asyncio.get_running_loop().time() - at >= TALKED_S:
+            return False
+        return prompt is None or 2 * (_common(said, prompt.text) - len(prompt.family)) < len(said) - len(prompt.family)
 
     async def read(self, family: str, *, keep: bool = False) -> None:
         """Read the beginning of prompts, unless that was done: a conversation that was read behind it stays. With `keep`, save it to disk.
@@ -234,9 +235,17 @@ class Llm(Child):
                 raise Unavailable("The language model's engine could not read a prompt.")
 
     @asynccontextmanager
-    async def _slot_for(self, family: str) -> AsyncIterator[int]:
-        """Hold the slot of a family for the block, restored from disk where it was saved."""
-        async with self.slots.hold(digest(family)) as held:
+    async def _slot_for(self, family: str, live: Prompt | None = None) -> AsyncIterator[int]:
+        """Hold a slot of a family for the block, restored from disk where it was saved. A `live` conversation takes a further slot rather
+        than that of another one, if the family can be had from the disk and nobody talks in the slot."""
+
+        def suits(slot: int) -> bool:
+            return live is None or not self._is_anothers(slot, live)
+
+        def spare(slot: int) -> bool:
+            return live is not None and self._keeps and self.prompts.has(family) and not self._is_anothers(slot)
+
+        async with self.slots.hold(digest(family), suits, spare) as held:
             if held.fresh:
                 self._read.pop(held.index, None)
                 self._talked.pop(held.index, None)

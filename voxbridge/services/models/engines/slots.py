@@ -1,8 +1,9 @@
 """Assignment of prompts to the engine's slots, so that a prompt already read is not read again.
 
 A slot keeps the prompt it read last. Conversations of one agent share their beginning (a family), which takes seconds to read and costs
-nothing to keep. They go to the slot of their family, one at a time; a new family takes the slot that was idle longest. Changes are passed
-to a callback, so that the next service knows the slots of an engine that it adopts. A crash here loses warm prompts only.
+nothing to keep. They go to the slot of their family, one at a time; a new family takes the slot that was idle longest. A second
+conversation of a family takes a further slot, where its caller says that one is to spare, and so drives out none. Changes are passed to a
+callback, so that the next service knows the slots of an engine that it adopts. A crash here loses warm prompts only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
+
+Wish = Callable[[int], bool]
+"""Tells whether a slot may be used, by its index."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -44,23 +48,26 @@ class Slots:
         """Tell whether this slot is at work."""
         return self._busy[index]
 
-    def choose(self, family: str) -> int | None:
-        """Return the slot for a family: its own, else the one idle longest. None when that slot is at work."""
-        if family in self._families:
-            index = self._families.index(family)
-            return None if self._busy[index] else index
+    def choose(self, family: str, suits: Wish = lambda _: True, spare: Wish = lambda _: False) -> int | None:
+        """Return the slot for a family: of its own the last one that `suits`, else one to `spare`, else its own that was idle longest, or
+        where it has none, that of all. None when that slot is at work."""
         idle = [index for index, busy in enumerate(self._busy) if not busy]
-        return min(idle, key=lambda index: (self._families[index] is not None, self._used[index]), default=None)
+        own = [index for index in idle if self._families[index] == family]
+        if fitting := [index for index in own if suits(index)]:
+            return max(fitting, key=self._used.__getitem__)
+        others = [index for index in idle if index not in own and (family not in self._families or spare(index))]
+        first = others or own
+        return min(first, key=lambda index: (self._families[index] is not None, self._used[index]), default=None)
 
     def forget(self, index: int) -> None:
         """Take note that a slot holds no family: what it was to be given did not get there."""
         self._families[index] = None
 
     @asynccontextmanager
-    async def hold(self, family: str) -> AsyncIterator[Held]:
-        """Wait for the slot of a family and hold it for the block."""
+    async def hold(self, family: str, suits: Wish = lambda _: True, spare: Wish = lambda _: False) -> AsyncIterator[Held]:
+        """Wait for a slot of a family, as `choose` says, and hold it for the block."""
         async with self._changed:
-            while (index := self.choose(family)) is None:
+            while (index := self.choose(family, suits, spare)) is None:
                 await self._changed.wait()
             self._uses += 1
             fresh = self._families[index] != family
