@@ -106,10 +106,10 @@ class Llm(Child):
         self._keeps = self.prompts.open()
         self._at_first: dict[int, bool] = {}
         self._read: dict[int, str] = {}
+        """The family that each slot has read whole, by its digest."""
+
         self._talked: dict[int, tuple[str, float]] = {}
         """The last prompt that a slot answered, and when, seconds of the loop."""
-
-        """The family that each slot has read whole, by its digest."""
 
         self.slots = Slots(SLOTS)
         # The engine closes idle connections without notice, so each request has its own.
