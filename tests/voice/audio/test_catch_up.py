@@ -172,3 +172,14 @@ async def test_speech_that_stops_coming_is_over_but_not_while_the_bus_is_away(si
         await asyncio.sleep(STALLED_S / 10)
     assert heard.voice()[1] == inputs.VoiceStopped(1_500, round(1_000 * STALLED_S))
     assert STALLED_S <= loop.time() - back <= 2.2 * STALLED_S, "what was held while the bus was away has its time to come"
+
+
+@pytest.mark.parametrize("pauses", [True, False])
+async def test_pauses_are_told_where_the_words_cost_nothing(silero: SileroModel, *, pauses: bool) -> None:
+    told: list[Any] = []
+    microphone = Microphone(silero, told.append, lambda: True, pauses=pauses)
+    for frame in cut(silence(500) + speech(1_500) + silence(600)):
+        microphone.hear(frame)
+    assert isinstance(told[-1], inputs.VoiceStopped)
+    assert any(isinstance(one, inputs.VoicePaused) for one in told) is pauses
+    microphone.stop()

@@ -279,6 +279,11 @@ def test_the_openai_client_tries_again_once() -> None:
     assert issubclass(openai.RateLimitError, openai.APIStatusError)
 
 
+@pytest.mark.parametrize(("url", "here"), [("", True), ("http://127.0.0.1:8421/v1/", True), ("https://stt.example/v1", False)])
+def test_who_transcribes_is_known(url: str, *, here: bool) -> None:
+    assert Models(Config(stt_url=url, models_port=8421)).hears_here is here
+
+
 class Vendor(SseServer):
     """OpenAI's service for the choice of an endpoint: every request is answered, and its headers identify the client."""
 

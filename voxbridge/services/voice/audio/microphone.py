@@ -31,8 +31,9 @@ class Microphone:
     """Microphone of one session: takes whole frames and gives the core `MicrophoneAt`, `VoiceStarted`, `VoicePaused` and
     `VoiceStopped`."""
 
-    def __init__(self, vad: VoiceModel, take: Callable[[Any], None], reached: Callable[[], bool]) -> None:
-        """Create the microphone. `reached` tells whether frames can arrive now."""
+    def __init__(self, vad: VoiceModel, take: Callable[[Any], None], reached: Callable[[], bool], *, pauses: bool = True) -> None:
+        """Create the microphone. `reached` tells whether frames can arrive now; without `pauses` no `VoicePaused` is given."""
+        self._pauses = pauses
         self._reached = reached
         self._take = take
         self._ears = SpeechBuffer(vad, self._changed)
@@ -133,7 +134,7 @@ class Microphone:
 
     def _changed(self, change: Voice) -> None:
         mark = self._mark
-        if mark is None:
+        if mark is None or (isinstance(change, inputs.VoicePaused) and not self._pauses):
             return
         if self._changes is not None:
             if not isinstance(change, inputs.VoicePaused):  # it is over by now

@@ -63,7 +63,12 @@ class Session:
         self._ended = ended
         self._over = self._buried = False
         self._route = "nobody"
-        self._ears = Microphone(place.vad, self.take, lambda: place.audio_nc.is_connected and not self.inbound.holds)
+        self._ears = Microphone(
+            place.vad,
+            self.take,
+            lambda: place.audio_nc.is_connected and not self.inbound.holds,
+            pauses=place.models.hears_here,
+        )
         self._speaker: Speaker | None = None
         self._sequence = 0
         self._timers = Timers[str](self._fire)

@@ -99,6 +99,11 @@ class Models:
         """True if the language model is this installation's own: keeping a vendor's model warm would cost money and change nothing."""
         return self._language.local
 
+    @property
+    def hears_here(self) -> bool:
+        """True if the models service transcribes: what a server of others transcribes ahead, and perhaps in vain, may be paid for."""
+        return self._config.stt_url.rstrip("/") in ("", self._config.models_base_url)
+
     async def close(self) -> None:
         """Close the connections."""
         await asyncio.gather(*(close() for close in self._closing))
