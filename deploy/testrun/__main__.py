@@ -39,6 +39,9 @@ STOP_S: Final = 30.0
 WORKERS: Final = 3
 """Tests at a time on two cores: they mostly wait."""
 
+PAGES: Final = 2
+"""Modules at a time whose tests open pages in a browser: each has a product of its own."""
+
 FIXED_SEED: Final = 20_261_126
 _PYTEST: Final = (sys.executable, "-m", "pytest")
 _BIN: Final = Path(sys.executable).parent
@@ -88,6 +91,8 @@ class Run:
         self.pytest(["-n", str(workers()), "--dist", "worksteal", f"--tier={self.tier}", "--part=side", "tests"])
         if self.tier == "quick":
             return
+        if any(tiers.may_hold(self.tier, module) for module in tiers.PAGES):
+            self.pytest(["-n", str(PAGES), "--dist", "loadfile", f"--tier={self.tier}", "--part=pages", "tests"])
         self.pytest([f"--tier={self.tier}", "--part=alone", "tests"])
         self.npm()
 

@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the options of a run."""
     group = parser.getgroup("voxbridge")
     group.addoption("--tier", choices=tiers.NAMES, help="run the tests of this tier alone (deploy/testrun/tiers.py)")
-    group.addoption("--part", choices=tiers.PARTS, help="run the tests that go side by side, or those that go alone")
+    group.addoption("--part", choices=tiers.PARTS, help="run the tests that go side by side, those of pages, or those that go alone")
     group.addoption("--record", type=Path, help="write the result of each test to this file")
 
 

@@ -325,7 +325,21 @@ ALONE: Final = (
 )
 """Tests that load the machine or look at its clock: they run one at a time, after the rest."""
 
-PARTS: Final = ("side", "alone")
+PAGES: Final = (
+    "tests/browser/test_bridge.py",
+    "tests/browser/test_embedded.py",
+    "tests/browser/test_insight.py",
+    "tests/browser/test_page_functions.py",
+    "tests/browser/test_page_reading.py",
+    "tests/browser/test_rooms.py",
+    "tests/browser/test_tokens.py",
+    "tests/browser/test_tools_room.py",
+    "tests/browser/test_tools_work.py",
+    "tests/browser/test_work.py",
+)
+"""Tests below `ALONE` in a real browser, but with no language model or a scripted one: two modules of them run at a time."""
+
+PARTS: Final = ("side", "pages", "alone")
 
 
 def holds(tier: str, test: str) -> bool:
@@ -340,8 +354,9 @@ def holds(tier: str, test: str) -> bool:
 
 
 def in_part(part: str, test: str) -> bool:
-    """Tell whether a test, or a module, runs in a part of a tier: `side` by side, or `alone`. A module is whole in one of them."""
-    return _below(test, ALONE) == (part == "alone")
+    """Tell whether a test, or a module, runs in a part of a tier: `side` by side, as one of the `pages`, or `alone`. A module is whole
+    in one of them."""
+    return part == ("pages" if _below(test, PAGES) else "alone" if _below(test, ALONE) else "side")
 
 
 def may_hold(tier: str, module: str) -> bool:

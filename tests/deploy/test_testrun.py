@@ -217,7 +217,7 @@ def test_the_end_of_a_red_run_has_forty_lines_at_most(count: int) -> None:
 
 
 def test_every_entry_of_the_tiers_is_there() -> None:
-    for entry in (*tiers.QUICK, *tiers.ONLY_ALL, *tiers.ALONE, tiers.LONG):
+    for entry in (*tiers.QUICK, *tiers.ONLY_ALL, *tiers.ALONE, *tiers.PAGES, tiers.LONG):
         path, _, test = entry.partition("::")
         assert (ROOT / path).exists(), entry
         assert not test or f"def {test.partition('[')[0]}(" in (ROOT / path).read_text(), entry
@@ -230,6 +230,13 @@ def test_a_tier_holds_the_tier_before_it() -> None:
         assert not tiers.holds("test", entry)
         assert tiers.holds("all", entry)
     assert not tiers.holds("all", "tests/long/test_orders.py::test_a")
+
+
+def test_a_module_is_in_one_part() -> None:
+    for module in (*tiers.ALONE, *tiers.PAGES, "tests/shared/test_ids.py"):
+        assert sum(tiers.in_part(part, module) for part in tiers.PARTS) == 1, module
+    for module in tiers.PAGES:
+        assert tiers.in_part("pages", f"{module}::test_a"), module
 
 
 def test_contributing_has_the_table_of_the_tiers() -> None:
