@@ -263,3 +263,23 @@ async def test_an_attempt_that_fails_by_an_error_of_the_loop_is_followed_by_the_
         async with connected(server.url) as other:
             await other.publish(SUBJECT, b"one")
             assert await heard.until(1) == [b"one"]
+
+
+async def test_an_attempt_that_is_cancelled_ends_though_the_client_raises_behind_it(own_server: Callable[[str], Server]) -> None:
+    """Kind: nats-py takes the cancellation, and then answers a future that has an answer already."""
+    server, trying = own_server("nats"), asyncio.Event()
+    async with connected(server.url) as client:
+
+        async def hangs() -> None:
+            trying.set()
+            await asyncio.get_running_loop().create_future()
+
+        client._select_next_server = hangs  # type: ignore[method-assign]
+        server.kill()
+        await asyncio.wait_for(trying.wait(), BOUND_S)
+        assert client._reconnection_task is not None
+        assert client._reconnection_task_future is not None
+        client._reconnection_task_future.set_result(True)
+        client._reconnection_task.cancel()
+        ended, _ = await asyncio.wait({client._reconnection_task}, timeout=BOUND_S)
+        assert ended

@@ -119,6 +119,9 @@ class FastClient(Client):
                 await super()._attempt_reconnect()
                 break
             except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may succeed
+                task = asyncio.current_task()
+                if self.is_closed or (task is not None and task.cancelling()):  # nats-py takes a cancellation, and may raise behind it
+                    return
                 _log.warning("An attempt to reach NATS again failed: %s", str(error) or type(error).__name__)
                 self._status = Client.RECONNECTING
                 await asyncio.sleep(self.options["reconnect_time_wait"])
