@@ -312,6 +312,7 @@ async def waveform(running: Running, sid: str, channel: str, *, bins: int) -> di
     """Request a whole waveform until it is complete, and return it."""
     async with asyncio.timeout(BOUND_S * 3):
         while True:
-            found: dict[str, Any] = (await running.get(f"/api/sessions/{sid}/waveform?channel={channel}&bins={bins}")).json()
-            if found["complete"]:
+            answer = await running.get(f"/api/sessions/{sid}/waveform?channel={channel}&bins={bins}")
+            found: dict[str, Any] = answer.json()
+            if answer.status_code == 200 and found["complete"]:  # a worker that does not answer in time is asked again
                 return found
