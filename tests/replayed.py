@@ -35,8 +35,17 @@ WHOLE_SERVICES = {
     "faults": ("voice", "tools"),
     "agents": ("voice", "tools"),
     "awareness": ("awareness",),
+    "terminals": ("terminals",),
 }
 """Services that write their own events, by folder of tests; in other folders stand-ins write in their name."""
+
+EVERY_LOG = {
+    subjects.EVENT_STREAM: "*",
+    subjects.ACCOUNT_STREAM: subjects.ACCOUNTS,
+    subjects.AWARENESS_STREAM: subjects.AWARENESS_OF_ALL,
+    subjects.TERMINALS_STREAM: subjects.TERMINALS_OF_ALL,
+}
+"""Streams of logs, and the id that stands for all logs in one."""
 
 CRASHES = 100
 """Crashes tried for each session; a shorter session gets one after every event."""
@@ -47,10 +56,7 @@ CRASHED_EVENTS = 40_000
 
 async def differences(connection: Client, services: Sequence[str]) -> str:
     """Return the differences in the replays of all sessions on a server, as text; the last events of a killed process may be missing."""
-    streams = await connection.jetstream().streams_info()
-    if not services or not any(stream.config.name == subjects.EVENT_STREAM for stream in streams):
-        return ""
-    return "\n".join([line async for line in _all(Log(connection), services)])
+    return "\n".join([line async for line in _all(Log(connection), services)]) if services else ""
 
 
 async def of_server(url: str, services: Sequence[str]) -> str:
@@ -63,11 +69,8 @@ async def of_server(url: str, services: Sequence[str]) -> str:
 
 
 async def _all(log: Log, services: Sequence[str]) -> Any:
-    recorded = [one async for one in log.read_all("*")]
-    if any(stream.config.name == subjects.ACCOUNT_STREAM for stream in await log.js.streams_info()):
-        recorded += [one async for one in log.read_all(subjects.ACCOUNTS)]
-    if any(stream.config.name == subjects.AWARENESS_STREAM for stream in await log.js.streams_info()):
-        recorded += [one async for one in log.read_all(subjects.AWARENESS_OF_ALL)]
+    there = {stream.config.name for stream in await log.js.streams_info()}
+    recorded = [one for stream, ids in EVERY_LOG.items() if stream in there async for one in log.read_all(ids)]
     for sid, session in groupby(sorted(recorded, key=lambda one: (one.sid, one.seq)), key=lambda one: one.sid):
         for line in of_session(list(session), services):
             yield f"session {sid}: {line}"

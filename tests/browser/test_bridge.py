@@ -87,6 +87,13 @@ def test_a_shell_is_started_typed_into_and_seen_beside_another(visit: Visit, fle
     build = next(card["id"] for card in fleet.answers()["terminals"] if card["name"] == "Build")
     same(page, fleet, "Build", build)
     same(page, fleet, "Other", other)
+    page.get_by_role("region", name="Other", exact=True).get_by_role("button", name="History").click()
+    history = page.get_by_role("region", name="What happened here")
+    expect(history).to_contain_text("It asks for a password or a login", timeout=10_000)
+    # That an x was typed where a password was asked for is not counted.
+    expect(history).to_contain_text("Somebody typed 31 bytes.", timeout=20_000)
+    expect(history.locator("tr").last).to_contain_text("local started bash in /")
+    look(studio, f"bridge-history-{size}")
     page.reload()
     shows(page, "Build", "42 one")
     same(page, fleet, "Other", other)

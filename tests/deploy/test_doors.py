@@ -29,13 +29,14 @@ AGES_S = 60
 EVENTS = tuple(f"vx.s.{SID}.ev.{writer}.{visibility}.agent.said" for writer in WRITERS for visibility in ("c", "i"))
 OF_ACCOUNTS = tuple(f"vx.a.local.ev.{writer}.{visibility}.request" for writer in (*WRITERS, subjects.FACTS) for visibility in ("c", "i"))
 OF_SCREENS = tuple(f"vx.w.local.ev.{writer}.i.page.visited" for writer in WRITERS)
+OF_TERMINALS = tuple(f"vx.l.any-life.ev.{writer}.c.main" for writer in WRITERS)
 LIVE = (subjects.live_subject(SID, "voice", "c", "agent.said"), subjects.live_subject("@local", "tools", "c", "main"))
 MOMENTS = (f"vx.s.{SID}.audio.in", f"vx.s.{SID}.audio.out", f"vx.s.{SID}.ctl.voice", *LIVE)
 REQUESTS = (
     *("vx.svc.voice.health", "vx.svc.voice.state", "vx.svc.voice.move", "vx.svc.voice.room", "vx.svc.voice.released", subjects.MICROPHONE),
     *("vx.svc.tools.list", "vx.svc.tools.held", "vx.svc.tools.health", "vx.svc.gateway.health", "$SRV.PING", "$SRV.STATS.voxbridge-voice"),
 )
-STREAMS = ("EV", "ACCOUNT", "AWARENESS", "MICROPHONE", "REPLY", "RECORD")
+STREAMS = ("EV", "ACCOUNT", "AWARENESS", "TERMINALS", "MICROPHONE", "REPLY", "RECORD")
 DURABLES = tuple(f"{stream}.{consumer.durable_name}" for stream, consumer in streams.DURABLES)
 _COPY = {"deliver_subject": EVENTS[2], "ack_policy": "none"}
 ADMINISTRATION: dict[str, dict[str, Any]] = {
@@ -44,7 +45,7 @@ ADMINISTRATION: dict[str, dict[str, Any]] = {
     "$JS.API.STREAM.CREATE.MINE": {"name": "MINE", "subjects": ["mine.>"], "republish": {"src": ">", "dest": "vxc.>"}},
     "$JS.API.STREAM.UPDATE.EV": {"name": "EV", "subjects": ["vx.s.*.ev.>"], "max_msgs": 1},
     "$JS.API.STREAM.UPDATE.ACCOUNT": {"name": "ACCOUNT", "subjects": ["vx.a.*.ev.>"], "max_age": 1_000_000_000},
-    **{f"$JS.API.STREAM.SNAPSHOT.{stream}": {"deliver_subject": EVENTS[2]} for stream in ("EV", "ACCOUNT", "AWARENESS")},
+    **{f"$JS.API.STREAM.SNAPSHOT.{stream}": {"deliver_subject": EVENTS[2]} for stream in ("EV", "ACCOUNT", "AWARENESS", "TERMINALS")},
     "$JS.API.CONSUMER.CREATE.EV": {"stream_name": "EV", "config": _COPY},
     **{f"$JS.API.CONSUMER.CREATE.{stream}": {"stream_name": stream, "config": _COPY} for stream in STREAMS[1:]},
     "$JS.API.CONSUMER.DURABLE.CREATE.EV.mine": {"stream_name": "EV", "config": {"durable_name": "mine", **_COPY}},
@@ -64,6 +65,7 @@ PLACES = (
     *EVENTS,
     *OF_ACCOUNTS,
     *OF_SCREENS,
+    *OF_TERMINALS,
     *MOMENTS,
     *REQUESTS,
     *ADMINISTRATION,
@@ -160,7 +162,7 @@ class House:
             for name, subject, data in self.heard
             if not subject.startswith(("_R_.", "$JS.EVENT.ADVISORY.")) and not may(RIGHTS[self._attacker].publish, subject)
             if subject in PLACES or FORGED in data
-            if not (subject.startswith(("vxc.", "vxa.", "vxw.")) and FORGED not in data and f".{self._attacker}." in subject)
+            if not (subject.startswith(("vxc.", "vxa.", "vxw.", "vxl.")) and FORGED not in data and f".{self._attacker}." in subject)
         }
 
 
@@ -177,6 +179,7 @@ async def house(attacker: str, guarded: Guarded, sign_in: SignIn) -> House:
     await js.publish(bait(attacker), FORGED)
     await js.publish(bait(attacker, "vx.a."), FORGED)
     await js.publish(bait(attacker, "vx.w."), FORGED)
+    await js.publish(bait(attacker, "vx.l."), FORGED)
     await js.publish("vx.a.ada.ev.gateway.i.request", b"open work")
     await js.publish(f"vx.s.{SID}.ev.gateway.i.session.requested", b"open work")
     await js.publish(f"vx.s.{SID}.ev.voice.i.tool.called", b"open work")
@@ -237,6 +240,7 @@ async def test_work_is_delivered_to_who_takes_it_whatever_subject_it_is_sent_to(
 async def test_nobody_reads_audio_or_recordings_that_are_not_for_it(attacker: str, house: House) -> None:
     readers = {
         "AWARENESS": ("gateway", "voice", "awareness"),
+        "TERMINALS": ("gateway", "terminals"),
         "MICROPHONE": ("voice",),
         "REPLY": ("voice",),
         "RECORD": ("voice", RECORDINGS),

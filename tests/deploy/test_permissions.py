@@ -90,7 +90,7 @@ async def subscribed(client: Client, subject: str) -> bool:
 
 def test_every_writer_of_events_has_its_own_user() -> None:
     writers = {kind.writer for kind in KINDS.values()}
-    assert writers == {*WRITERS, "awareness", "operator"}, "an operator's commands sign in as the administrator"
+    assert writers == {*WRITERS, "awareness", "terminals", "operator"}, "an operator's commands sign in as the administrator"
 
 
 @pytest.mark.parametrize("service", WRITERS)
@@ -452,8 +452,23 @@ async def test_terminals_are_asked_by_two_and_typed_into_by_one(sign_in: SignIn)
         (live.typed_subject(LOCAL_HOST, "any"), {"gateway"}),
         (live.output_subject(LOCAL_HOST, "any"), set()),
         (live.card_subject(LOCAL_HOST, "any"), set()),
+        ("vx.l.any-life.ev.terminals.c.main", set()),
+        ("$JS.API.DIRECT.GET.TERMINALS", {"gateway"}),
+        ("$JS.API.STREAM.MSG.GET.TERMINALS", {"gateway"}),
+        ("$JS.API.STREAM.MSG.DELETE.TERMINALS", set()),
+        ("$JS.API.STREAM.PURGE.TERMINALS", set()),
     ):
         assert {name for name, client in clients.items() if await published(client, request)} - {"terminals"} == allowed, request
     for writer in ("gateway", "voice", "tools"):
         assert not await published(clients["terminals"], f"vx.s.{new_session_id()}.ev.{writer}.c.main")
     assert not await published(clients["terminals"], "$JS.API.STREAM.MSG.DELETE.EV")
+
+
+async def test_the_terminals_service_writes_and_reads_the_logs_of_terminals_and_no_others(sign_in: SignIn) -> None:
+    client = await sign_in("terminals")
+    for subject in ("vx.l.any-life.ev.terminals.c.main", "$JS.API.DIRECT.GET.TERMINALS", "$JS.API.STREAM.INFO.TERMINALS"):
+        assert await published(client, subject), subject
+    others = [f"$JS.API.{verb}.{log}" for log in ("EV", "ACCOUNT", "AWARENESS", "RECORD") for verb in ("DIRECT.GET", "STREAM.MSG.GET")]
+    erasing = ("$JS.API.STREAM.MSG.DELETE.TERMINALS", "$JS.API.STREAM.PURGE.TERMINALS", "vx.l.any-life.ev.gateway.c.main")
+    for subject in (*others, *erasing):
+        assert not await published(client, subject), subject

@@ -55,7 +55,7 @@ def test_every_declared_event_has_a_type_that_fits_a_subject_and_says_what_it_is
     kind = KINDS[name]
     assert re.fullmatch(r"[a-z_]+\.[a-z_]+", name)
     assert subjects.parse_event_subject(subjects.event_subject(SID, kind.writer, kind.visible, name)) == (SID, kind.writer, kind.visible)
-    assert kind.writer in ("gateway", "voice", "tools", "awareness", "operator")
+    assert kind.writer in ("gateway", "voice", "tools", "awareness", "terminals", "operator")
     assert kind.cls.__doc__
 
 

@@ -12,10 +12,13 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 import msgspec
+from nats.aio.client import Client
 
 from voxbridge.services.terminals.fleet import Fleet
 from voxbridge.services.terminals.holder import holder
+from voxbridge.services.terminals.life import Lives
 from voxbridge.shared.clock import SystemClock
+from voxbridge.shared.log.reader import Log
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.live import Output
 from voxbridge.shared.terminals.model import Card
@@ -30,7 +33,10 @@ class Viewed:
     def __init__(self, folder: Path) -> None:
         self.outputs: dict[str, list[Output]] = {}
         self.cards: dict[str, Card | None] = {}
-        self.fleet = Fleet(folder, SystemClock(), self._published, self.cards.__setitem__)
+        self.lives = Lives(Log(Client()), SystemClock(), "test")
+        """Never opened: what is noticed waits for a log that is not there."""
+
+        self.fleet = Fleet(folder, SystemClock(), self._published, self.cards.__setitem__, self.lives)
 
     def _published(self, terminal: str, output: Output) -> None:
         self.outputs.setdefault(terminal, []).append(output)
@@ -91,4 +97,5 @@ async def fleet(folder: Path) -> AsyncIterator[Viewed]:
         yield viewed
     finally:
         await viewed.fleet.close()
+        await viewed.lives.close(0)
         await asyncio.sleep(0)

@@ -32,6 +32,7 @@ def erase(sid: str, by: str | None, yes: bool) -> None:
       voxbridge erase 4f1c                 the call whose id begins with 4f1c
       voxbridge erase 4f1c --yes --by "data protection, ticket 311"
       voxbridge erase @local               what belongs to the account itself: notes, knowledge graphs, calls over REST
+      voxbridge erase :work-1f2e3d-18f3a   the log of a closed terminal; `terminals lives` lists them
 
     What remains is that there was a session, and when and by whom it was erased. It cannot be undone. Files that were exported, and
     copies of the data folder, are not reached (docs/privacy.md). It takes some 5 ms for each event.
@@ -62,7 +63,9 @@ async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
     async with erasing.stores(config) as (log, redis):
         found = await report.find(log, sid)
         account = subjects.account_of(found)
+        life = subjects.life_of(found)
         what = f"what belongs to the account {account} itself" if account else f"the session {found}"
+        what = f"the log of the terminal {life}" if life else what
         if not yes and not click.confirm(f"Erase {what}? It cannot be undone", err=True):
             return None
         with Progress(console=Console(stderr=True), transient=True) as bar:

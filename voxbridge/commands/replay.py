@@ -19,6 +19,7 @@ import click
 from voxbridge.sessions import archive, otlp, recorded_test, replay, report
 from voxbridge.sessions.eventlog import opened
 from voxbridge.shared import events
+from voxbridge.shared.bus import subjects
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.ids import new_session_id
@@ -169,7 +170,8 @@ def import_session(file: Path, sid: str) -> None:
     async def load() -> tuple[str, int]:
         async with opened(Config.from_env(), make=True) as found:
             written, count, began = await archive.load(found.log, file, sid=sid)
-            await list_it(found.redis_url, written, began, password_file=found.redis_password_file)
+            if not subjects.life_of(written):  # the list is of sessions
+                await list_it(found.redis_url, written, began, password_file=found.redis_password_file)
             return written, count
 
     with _cannot_tell():
@@ -190,6 +192,7 @@ def replay_session(source: str, service: str | None, limit: int, unfinished: boo
       voxbridge replay 4f1c
       voxbridge replay call.jsonl --service voice
       voxbridge replay @local                 the calls of functions that belong to no session
+      voxbridge replay :work-1f2e3d-18f3a     the life of a terminal
 
     Nothing is called and nothing is written: models, tools and clocks are as they were recorded.
     Exit status 0: no difference. 1: there are differences, which are printed. 2: the recording cannot be read.

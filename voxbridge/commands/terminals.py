@@ -15,6 +15,7 @@ import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -43,6 +44,7 @@ def terminals() -> None:
       voxbridge terminals read work-1f2e3d                the screen as text
       voxbridge terminals attach work-1f2e3d              look and type, until Ctrl-]
       voxbridge terminals close work-1f2e3d               end everything that it started
+      voxbridge terminals log work-1f2e3d                 what happened in it; `terminals lives` lists closed ones too
 
     docs/terminals.md explains states, proofs and limits.
     """
@@ -138,6 +140,41 @@ def close(terminal: str) -> None:
 
 
 @terminals.command()
+@click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
+def lives(limit: int) -> None:
+    """List what was started in terminals, the newest first: also in those that were closed."""
+    found = ask_gateway("GET", "/api/terminals/lives", params={"limit": limit}).json()["lives"]
+    if not found:
+        click.echo("The log has no terminal yet. Start one: voxbridge terminals start bash")
+    for one in found:
+        closed = f"closed {_moment(one['closed_ms'])}" if "closed_ms" in one else "open"
+        click.echo(f"{one['life']:<44} {_moment(one['started_ms'])}  {closed:<26} {one['definition']}, {one['name']}")
+
+
+@terminals.command("log")
+@click.argument("terminal")
+@click.option("--json", "as_json", is_flag=True, help="Print the events, one a line.")
+def show_log(terminal: str, as_json: bool) -> None:
+    """Print what happened in a terminal: its states, who sent what, its ends. TERMINAL is its id, or the name of a life.
+
+    \b
+    Examples:
+      voxbridge terminals log work-1f2e3d
+      voxbridge terminals log work-1f2e3d-18f3a2b4c5d --json | jq .sentence
+      voxbridge replay :work-1f2e3d-18f3a2b4c5d
+    """
+    cards = ask_gateway("GET", "/api/terminals").json()["terminals"]
+    life = next((card["life"] for card in cards if card["id"] == terminal), terminal)
+    after, more = 0, True
+    while more:
+        page = ask_gateway("GET", f"/api/terminals/lives/{quote(life, safe='')}", params={"after": after}).json()
+        for event in page["events"]:
+            click.echo(json.dumps(event, ensure_ascii=False) if as_json else f"{_moment(event['at_ms'])}  {event['sentence']}")
+            after = event["seq"]
+        more = page["more"]
+
+
+@terminals.command()
 @click.argument("terminal")
 @click.option("--view", "only_view", is_flag=True, help="Look, and type nothing.")
 def attach(terminal: str, only_view: bool) -> None:
@@ -215,6 +252,10 @@ def _raw() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, kept)
         sys.stdout.write("\x1b[0m\x1b[?1049l\x1b[?25h\r\n")
         sys.stdout.flush()
+
+
+def _moment(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1_000, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _path(terminal: str, verb: str = "") -> str:

@@ -31,7 +31,7 @@ from voxbridge.shared.bus.accounts import ADMIN
 from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import Code, Conflict, Unavailable, VoxbridgeError
-from voxbridge.shared.events import gateway, operator, tools, voice
+from voxbridge.shared.events import gateway, operator, terminals, tools, voice
 from voxbridge.shared.log.once import publish_once
 from voxbridge.shared.log.reader import Log, decode, is_imported, position
 from voxbridge.shared.store.connection import connect_redis
@@ -156,7 +156,7 @@ async def _erase(log: Log, redis: Redis, sid: str, *, by: str, now: int, progres
         total = count + len(held.positions) + len(held.last)
         await _overwrite(log, stream, held.positions, partial(_advance, progress, count, total))
         if held.tombstone is None:
-            began = held.oldest if subjects.account_of(sid) else held.began
+            began = held.oldest if subjects.account_of(sid) or subjects.life_of(sid) else held.began
             await _say(log, sid, operator.SessionErased(by=by, began=began, mode=held.mode, events=total), now)
         await _overwrite(log, stream, held.last)
         count = total
@@ -223,6 +223,8 @@ def _add(held: _Held, recorded: events.Recorded, *, ours: bool) -> None:
             held.ended = True
             held.last.append(recorded.seq)
             return
+        case terminals.TerminalClosed():
+            held.ended = True
         case tools.NoteRemembered(account=account, note_id=note_id) if ours:  # the note of an imported copy belongs to the original session
             held.notes.append((account, note_id))
         case tools.ToolStarted(call_id=id) | tools.TaskStarted(task_id=id):
@@ -242,6 +244,8 @@ async def _check(held: _Held, store: Store, sid: str, now: int) -> None:
     since = now - UNTOUCHED_S * 1_000_000
     if subjects.account_of(sid):
         pass  # an account has no end
+    elif subjects.life_of(sid) and not held.ended and held.tombstone is None:
+        raise Conflict("The terminal is open: close it first, which ends what runs in it.")
     elif not (held.ended or held.tombstone is not None or held.newest < since):
         raise Conflict(f"The session has not ended: end it first, or wait until nothing has come of it for {UNTOUCHED_S // 60} minutes.")
     if any(began >= since for began in held.running.values()):

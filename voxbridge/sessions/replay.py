@@ -16,6 +16,7 @@ from voxbridge.services.awareness.core import checkpoints
 from voxbridge.services.awareness.core import inputs as awareness_inputs
 from voxbridge.services.awareness.core import step as awareness
 from voxbridge.services.awareness.core.state import initial
+from voxbridge.services.terminals.core import life
 from voxbridge.services.tools.core import inputs as tools_inputs
 from voxbridge.services.tools.core import state as tools_state
 from voxbridge.services.tools.core import step as tools
@@ -26,7 +27,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events.journal import JOURNALS
 from voxbridge.shared.step.replay import Difference, Input, Replayed, Service, plain, replay
 
-NAMES: Final = ("voice", "tools", "awareness")
+NAMES: Final = ("voice", "tools", "awareness", "terminals")
 SHOWN: Final = 20
 """Differences that are printed by default."""
 
@@ -43,6 +44,7 @@ def services() -> dict[str, Service]:
         "awareness": Service(
             writer="awareness", step=awareness.step, initial=initial, inputs=awareness_inputs.Input, restored=checkpoints.restored
         ),
+        "terminals": Service(writer="terminals", step=life.step, initial=life.initial, inputs=life.Input),
         "tools": Service(writer="tools", step=tools.step, initial=lambda _sid: tools_state.State(), inputs=tools_inputs.Input),
     }
 

@@ -102,7 +102,13 @@ def _add(summary: Summary, recorded: events.Recorded) -> None:
 
 async def find(log: Log, wanted: str) -> str:
     """Return the session with this id, or the only one whose id begins so; raises `NOT_FOUND` that names the nearest ones. `@` and the name
-    of an account stand for the account's own log."""
+    of an account stand for the account's own log, `:` and the name of a terminal's life for that one's."""
+    if wanted.startswith(":"):
+        terminal = subjects.terminal_log(wanted[1:])
+        if not (await log.page(terminal, limit=1)).messages:
+            message = f"The log holds nothing of the life {wanted[1:]!r} of a terminal. List them: voxbridge terminals lives"
+            raise VoxbridgeError(Code.NOT_FOUND, message, field="life")
+        return terminal
     if wanted.startswith("@"):
         found_log = subjects.account_log(wanted[1:])
         logs = (found_log, subjects.awareness_log(wanted[1:]))

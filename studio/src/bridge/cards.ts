@@ -35,6 +35,8 @@ export interface Card {
   held_by?: string;
   held_connection?: string;
   started?: number;
+  /** The name under which its log is kept. */
+  life?: string;
   /** What its program last said to the officer. */
   said?: { at?: number; by?: string; text?: string };
 }
@@ -50,6 +52,12 @@ export interface Offer {
 export interface Explained {
   state: State;
   rungs: { source: string; says: string; at: number; counts: boolean; why?: string }[];
+}
+
+/** What happened in a terminal, as its log has it. */
+export interface Happenings {
+  events: { seq: number; at_ms: number; type: string; sentence: string }[];
+  more: boolean;
 }
 
 /** The frame of a channel: a whole screen, or output from an offset on. */

@@ -1,13 +1,16 @@
 /** One open terminal: its screen, who has its keys, and what can be done with it. */
 import { lazy, type ReactElement, Suspense, type SyntheticEvent, useState } from "react";
 import { ask, complaint, useLoaded } from "../http";
-import { type Card, type Explained, stateWords } from "./cards";
+import { type Card, type Explained, type Happenings, stateWords } from "./cards";
 import type { TerminalSocket } from "./socket";
 
 // The emulator is the largest part, and the list does not need it.
 const TerminalView = lazy(() => import("./terminal").then(({ TerminalView: view }) => ({ default: view })));
 
-type More = "" | "close" | "rename" | "explain";
+type More = "" | "close" | "rename" | "explain" | "history";
+
+/** Happenings that the history of a terminal shows. */
+const SHOWN = 100;
 
 function Rename({ card, onName, onDone }: { card: Card; onName: (name: string) => void; onDone: () => void }): ReactElement {
   const [name, setName] = useState(card.name);
@@ -40,6 +43,26 @@ function Explanation({ id }: { id: string }): ReactElement {
           ))}
         </tbody>
       </table>
+    </div>
+  );
+}
+
+function History({ life }: { life: string }): ReactElement {
+  const { value, error } = useLoaded<Happenings>(`/api/terminals/lives/${life}?newest=true&limit=${SHOWN}`, true);
+  if (value === null) return <div className="pane-more" role="status">{error?.message ?? "Reading its log…"}</div>;
+  return (
+    <div className="pane-more history" role="region" aria-label="What happened here" tabIndex={0}>
+      <table>
+        <tbody>
+          {value.events.toReversed().map(({ seq, at_ms: at, sentence }) => (
+            <tr key={seq}>
+              <th scope="row"><time dateTime={new Date(at).toISOString()}>{new Date(at).toLocaleTimeString()}</time></th>
+              <td>{sentence}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {value.more && <p>Earlier: <code>voxbridge terminals log {life}</code></p>}
     </div>
   );
 }
@@ -79,6 +102,7 @@ export function Pane({ socket, connection, card, active, onFocus, onHide, onTrou
           {card.stale === true && !dead && <button type="button" data-first onClick={() => change("/restart")}>Restart</button>}
           {!dead && <button type="button" data-first={holder !== "" && !mine ? "" : undefined} onClick={() => socket.order(mine ? "give" : "take", card.id)}>{mine ? "Give back" : "Take over"}</button>}
           <button type="button" aria-expanded={more === "explain"} onClick={() => toggle("explain")}>Explain</button>
+          <button type="button" aria-expanded={more === "history"} onClick={() => toggle("history")}>History</button>
           <button type="button" aria-expanded={more === "rename"} onClick={() => toggle("rename")}>Rename</button>
           <button type="button" onClick={onHide}>Hide</button>
           <button type="button" aria-expanded={more === "close"} onClick={() => toggle("close")}>Close</button>
@@ -86,6 +110,7 @@ export function Pane({ socket, connection, card, active, onFocus, onHide, onTrou
       </header>
       {more === "rename" && <Rename card={card} onName={(name) => change("/rename", "POST", { name })} onDone={() => setMore("")} />}
       {more === "explain" && <Explanation id={card.id} />}
+      {more === "history" && <History life={card.life ?? ""} />}
       {more === "close" && (
         <div className="pane-more" role="group" aria-label={`Close ${card.name}`}>
           <span>This ends everything that it started.</span>

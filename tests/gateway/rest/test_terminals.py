@@ -126,6 +126,33 @@ async def test_a_terminal_by_rest_from_its_start_to_its_end(caller: Caller) -> N
     assert (await caller.ask("GET"))["terminals"] == []
 
 
+async def test_what_happened_in_a_terminal_is_read_after_it_was_closed(caller: Caller) -> None:
+    bash = await caller.start(name="Work")
+    (card,) = (await caller.ask("GET"))["terminals"]
+    await caller.ask("POST", f"/{bash}/send", {"text": "false"})
+    assert (await caller.ask("POST", f"/{bash}/wait", {"until": "idle"}))["met"]
+    await caller.ask("DELETE", f"/{bash}")
+
+    async def is_closed() -> dict[str, Any]:
+        (lived,) = (await caller.ask("GET", "/lives"))["lives"]
+        return lived if "closed_ms" in lived else {}
+
+    lived = await eventually(is_closed)
+    assert (lived["life"], lived["terminal"], lived["name"], lived["by"]) == (card["life"], bash, "Work", "local")
+    whole = await caller.ask("GET", f"/lives/{card['life']}")
+    sentences = [one["sentence"] for one in whole["events"]]
+    assert sentences[0].startswith("local started bash in /")
+    assert "local sent a text of 5 bytes. The shell says that a command began." in sentences
+    assert "It is done: exit code 1" in sentences or "It has failed: exit code 1" in sentences, sentences
+    assert sentences[-1] == "local closed it."
+    first = await caller.ask("GET", f"/lives/{card['life']}?limit=2")
+    rest = await caller.ask("GET", f"/lives/{card['life']}?after={first['events'][-1]['seq']}")
+    assert (first["more"], rest["more"]) == (True, False)
+    assert first["events"] + rest["events"] == whole["events"]
+    newest = await caller.ask("GET", f"/lives/{card['life']}?limit=2&newest=true")
+    assert (newest["events"], newest["more"]) == (whole["events"][-2:], True)
+
+
 WRONG: Final[tuple[tuple[str, str, Any, int, str], ...]] = (
         ("POST", "", {}, 422, "definition"),
         ("POST", "", {"definition": "bash", "columns": 501}, 422, "columns"),
@@ -135,6 +162,9 @@ WRONG: Final[tuple[tuple[str, str, Any, int, str], ...]] = (
         ("POST", "/no-such/send", {"text": "ls"}, 404, "terminal"),
         ("POST", "/no-such/send", {}, 422, "text"),
         ("GET", "/no-such?lines=0", None, 422, "lines"),
+        ("GET", "/lives?limit=501", None, 422, "limit"),
+        ("GET", "/lives/no-such-life", None, 404, "life"),
+        ("GET", "/lives/no.such", None, 422, "life"),
         ("POST", "/tickets", {"role": "root"}, 422, "role"),
         ("PUT", "/definitions/bash", {"title": "x", "kind": "shell", "command": ["x"]}, 403, "definition.id"),
     )  # fmt: skip

@@ -74,6 +74,7 @@ async def test_the_one_stream_of_audio_of_an_earlier_release_gives_way_to_one_fo
             subjects.EVENT_STREAM: DAY_S,
             subjects.ACCOUNT_STREAM: 0,
             subjects.AWARENESS_STREAM: 0,
+            subjects.TERMINALS_STREAM: DAY_S,
             subjects.MICROPHONE_STREAM: streams.MICROPHONE_S,
             subjects.REPLY_STREAM: streams.REPLY_S,
         }

@@ -12,14 +12,17 @@ from click.testing import CliRunner, Result
 
 from tests.recorded_calls import a_call, file_of
 from voxbridge.cli import cli
+from voxbridge.services.terminals.life import Lives
 from voxbridge.sessions.erase import stores
 from voxbridge.shared.audio import frames, recordings
 from voxbridge.shared.audio.recordings import DataKeys
 from voxbridge.shared.bus import subjects
+from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config, Recording
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events.voice import SessionStarted
 
+LIFE = "work-1f2e3d-18f3a2b4c5d"
 SID = "0123456789abcdef0123456789abcdef"
 WORDS = b"what is the weather like"
 
@@ -72,6 +75,36 @@ def test_an_empty_name_and_an_unknown_session_are_refused(folder: Path) -> None:
     assert isinstance(unknown.exception, VoxbridgeError)
     assert "the nearest are" in unknown.exception.message
     assert holds(folder, WORDS)
+
+
+def test_the_life_of_a_terminal_is_replayed_exported_and_erased_once_it_is_closed(folder: Path, tmp_path: Path) -> None:
+    async def live(*, close: bool) -> None:
+        async with stores(Config(data_dir=folder)) as (log, _):
+            await log.ensure_streams(only=(subjects.TERMINALS_STREAM,))
+            lives = Lives(log, SystemClock(), f"test-{close}")
+            lives.open()
+            if close:
+                lives.closed(LIFE, "Ada", ())
+            else:
+                lives.renamed(LIFE, "Ada", "the planted name")
+            await lives.close(10.0)
+
+    asyncio.run(live(close=False))
+    refused = run("erase", f":{LIFE}", "--yes")
+    assert isinstance(refused.exception, VoxbridgeError)
+    assert "close it first" in refused.exception.message
+    asyncio.run(live(close=True))
+    file = tmp_path / "life.jsonl"
+    assert run("export", f":{LIFE}", str(file)).exit_code == 0
+    for source in (f":{LIFE}", str(file)):
+        assert run("replay", source).output == "terminals: no difference (2 inputs, 4 events)\n"
+    assert holds(folder, b"the planted name")
+    done = run("erase", f":{LIFE}", "--yes", "--by", "Ada")
+    assert (done.exit_code, done.stdout.startswith(f":{LIFE} is erased: 4 events")) == (0, True), done.output
+    assert not holds(folder, b"the planted name")
+    unknown = run("erase", ":no-such-life", "--yes")
+    assert isinstance(unknown.exception, VoxbridgeError)
+    assert unknown.exception.field == "life"
 
 
 def test_the_recording_of_a_call_is_exported_from_a_folder_at_rest(folder: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 import pty
 import struct
@@ -67,6 +68,17 @@ async def test_a_terminal_is_started_steered_and_closed(service: Process) -> Non
     assert (await run("restart", name)).exit_code == 0
     assert isinstance((await run("read", "nobody")).exception, VoxbridgeError)
     assert (await run("attach", name)).exit_code == 2, "nothing to draw on"
+
+    async def tells() -> bool:
+        return "local sent the key ctrl-l." in (await run("log", name)).output
+
+    await eventually(tells)
+    (one,) = [line for line in (await run("lives")).output.splitlines() if line]
+    assert one.startswith(f"{name}-")
+    assert " open " in one
+    (first, *_) = (await run("log", one.split()[0], "--json")).output.splitlines()
+    assert json.loads(first)["data"]["name"] == "Work"
+    assert isinstance((await run("log", "nobody")).exception, VoxbridgeError)
     assert (await run("close", name)).exit_code == 0
     refused = await run("send", name, "ls")
     assert refused.exit_code == 1

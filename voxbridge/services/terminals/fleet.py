@@ -19,8 +19,10 @@ import msgspec
 
 from voxbridge.services.terminals import answers, integration
 from voxbridge.services.terminals.commands import Last
+from voxbridge.services.terminals.core.life import Started
 from voxbridge.services.terminals.definitions import Definitions, environment, offer
 from voxbridge.services.terminals.holder.client import Hello, HolderClient
+from voxbridge.services.terminals.life import Lives
 from voxbridge.services.terminals.terminal import Meta, Terminal
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -28,7 +30,7 @@ from voxbridge.shared.terminals import peers
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.live import Output
 from voxbridge.shared.terminals.model import Card, Definition, Submit
-from voxbridge.shared.terminals.names import token_of
+from voxbridge.shared.terminals.names import life_of, token_of
 
 LIMIT: Final = 64
 """Terminals of a host."""
@@ -40,13 +42,19 @@ _log = logging.getLogger(__name__)
 
 
 class Fleet:
-    """The terminals of this host. `publish` sends a terminal's output, `told` its card; an id without a card is one that was closed."""
+    """The terminals of this host. `publish` sends a terminal's output, `told` its card; an id without a card is one that was closed.
+    `lives` keeps what happens in them."""
 
     def __init__(
-        self, folder: Path, clock: Clock, publish: Callable[[str, Output], None], told: Callable[[str, Card | None], None]
+        self,
+        folder: Path,
+        clock: Clock,
+        publish: Callable[[str, Output], None],
+        told: Callable[[str, Card | None], None],
+        lives: Lives,
     ) -> None:
         self._folder, self._clock = folder, clock
-        self._publish, self._told = publish, told
+        self._publish, self._told, self._lives = publish, told, lives
         self._terminals: dict[str, Terminal] = {}
         self._cards: dict[str, Card] = {}
         self._active = ""
@@ -79,7 +87,11 @@ class Fleet:
         for meta in sorted(metas, key=lambda one: one.order):
             self._orders = max(self._orders, meta.order)
             self._active = meta.id if meta.active else self._active
-            self._add(meta)
+            meta.life = meta.life or life_of(meta.id, meta.started)
+            terminal = self._add(meta)
+            self._begun(meta)  # a process that was killed may not have written this
+            if not terminal.alive:
+                self._lives.ended(meta.life, meta.code, meta.ended)
         await self._connect()
 
     async def _connect(self) -> None:
@@ -100,13 +112,13 @@ class Fleet:
         known = next((one for one in hello.terminals if one.id == terminal.meta.id), None)
         if known is None or terminal.meta.boot != hello.boot:
             if terminal.alive:
-                terminal.ended(None, LOST)
+                self._over(terminal, None, LOST)
             return
         answer = await self._holder.ask("take", id=terminal.meta.id)
         if answer.descriptor is not None:
             terminal.connect(answer.descriptor)
         if known.code is not None and terminal.alive:
-            terminal.ended(known.code, _sentence(known.code))
+            self._over(terminal, known.code, _sentence(known.code))
 
     async def close(self) -> None:
         """Leave the holder and its terminals to a successor."""
@@ -133,6 +145,8 @@ class Fleet:
         """Take what a person typed; of a connection that does not have the keys nothing is taken."""
         one = self._terminals.get(terminal)
         if one is not None and one.alive and one.held_connection in ("", connection):
+            if not one.echo_off():  # nor is it kept how long a password is
+                self._lives.typed(one.meta.life, connection, len(data))
             one.typed(data)
 
     async def answer(self, question: asked.Question[Any]) -> msgspec.Struct:
@@ -168,27 +182,32 @@ class Fleet:
             message = f"There is no terminal {question.terminal}. List the terminals to see which there are."
             raise VoxbridgeError(Code.NOT_FOUND, message, field="terminal")
         found = await answers.answer(terminal, question, self._submit(terminal), self._clock)
+        if isinstance(question, asked.Send | asked.SendKey) and isinstance(found, asked.Sent):
+            self._lives.sent(terminal.meta.life, question, found)
         if found is not None:
             return found
         if isinstance(question, asked.Close):
-            return await self._close(terminal)
+            return await self._close(terminal, question.by)
         await self._changed_by(terminal, question)
         terminal.tell()
         return self._card(terminal)
 
     async def _changed_by(self, terminal: Terminal, question: asked.OfTerminal[Any]) -> None:
         if isinstance(question, asked.Restart):
-            await self._restart(terminal, resume=question.resume)
+            await self._restart(terminal, question.by, resume=question.resume)
         elif isinstance(question, asked.Resize):
             if terminal.alive:
                 await self._holder.ask("resize", id=terminal.meta.id, columns=question.columns, rows=question.rows)
             terminal.resize(question.columns, question.rows)
+            self._lives.resized(terminal.meta.life, question.columns, question.rows)
         elif isinstance(question, asked.SendSignal):
             if not terminal.alive:
                 raise VoxbridgeError(Code.CONFLICT, f"The program is not running. {terminal.meta.ended or 'It has ended.'}")
             await self._holder.ask("signal", id=terminal.meta.id, signal=question.signal)
+            self._lives.signalled(terminal.meta.life, question.by, question.signal)
         elif isinstance(question, asked.Rename):
             terminal.meta.name = question.name
+            self._lives.renamed(terminal.meta.life, question.by, question.name)
         elif isinstance(question, asked.Activate):
             self._activate(terminal.meta.id)
         elif isinstance(question, asked.See):
@@ -210,14 +229,15 @@ class Fleet:
             integration=definition.integration, columns=question.columns, rows=question.rows, nonce="", order=self._orders, run=0,
             resumable=bool(definition.resume),
         )  # fmt: skip
-        await self._run(meta, definition, definition.command)
+        meta.life = life_of(meta.id, self._clock.now_us())
+        await self._run(meta, definition, definition.command, question.by)
         terminal = self._terminals[meta.id]
         if not self._active:
             self._activate(meta.id)
         terminal.tell()
         return self._card(terminal)
 
-    async def _run(self, meta: Meta, definition: Definition, command: tuple[str, ...]) -> None:
+    async def _run(self, meta: Meta, definition: Definition, command: tuple[str, ...], by: str) -> None:
         """Start the program of a terminal, for the first time or again."""
         found = offer(definition)
         if found.missing:
@@ -229,7 +249,7 @@ class Fleet:
         started = await self._holder.ask(
             "start", id=meta.id, argv=argv, env=env, directory=meta.directory, columns=meta.columns, rows=meta.rows
         )
-        meta.boot, meta.pid, meta.started = self._boot, started.body["pid"], started.body["started"]
+        meta.boot, meta.pid, meta.started, meta.by = self._boot, started.body["pid"], started.body["started"], by
         meta.run += 1
         meta.code, meta.ended, meta.left, meta.seen, meta.known, meta.last, meta.at = None, "", (), True, None, Last(), 0
         terminal = self._terminals.get(meta.id)
@@ -237,19 +257,32 @@ class Fleet:
             terminal = self._add(meta)
         else:
             terminal.restarted(meta)
+        self._begun(meta)
         self._save(meta.id)
         if started.descriptor is not None:
             terminal.connect(started.descriptor)
 
-    async def _restart(self, terminal: Terminal, *, resume: bool) -> None:
+    def _over(self, terminal: Terminal, code: int | None, sentence: str) -> None:
+        terminal.ended(code, sentence)
+        self._lives.ended(terminal.meta.life, code, sentence)
+
+    def _begun(self, meta: Meta) -> None:
+        noticed = Started(
+            at=meta.started or self._clock.now_us(), by=meta.by, terminal=meta.id, name=meta.name, workspace=meta.workspace,
+            definition=meta.definition, kind=meta.kind, directory=meta.directory, columns=meta.columns, rows=meta.rows, run=meta.run,
+            pid=meta.pid,
+        )  # fmt: skip
+        self._lives.started(meta.life, noticed)
+
+    async def _restart(self, terminal: Terminal, by: str, *, resume: bool) -> None:
         definition = self._definitions.get(terminal.meta.definition)
         if resume and not definition.resume:
             message = f"{definition.title} has no command that goes on with a conversation. Restart it without `resume`."
             raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="resume")
         await self._end(terminal)
-        await self._run(terminal.meta, definition, definition.resume if resume else definition.command)
+        await self._run(terminal.meta, definition, definition.resume if resume else definition.command, by)
 
-    async def _close(self, terminal: Terminal) -> Card:
+    async def _close(self, terminal: Terminal, by: str) -> Card:
         name = terminal.meta.id
         self._closing.add(name)
         try:
@@ -264,6 +297,7 @@ class Fleet:
             timer.cancel()
         terminal.close(keep=False)
         (self._folder / f"{name}.terminal").unlink(missing_ok=True)
+        self._lives.closed(terminal.meta.life, by, terminal.meta.left)
         if self._active == name:
             self._activate(next(iter(self._terminals), ""))
         self._tell(name, None)
@@ -275,7 +309,7 @@ class Fleet:
             return []
         left, code = await self._holder.end(terminal.meta.id)
         if terminal.alive:
-            terminal.ended(code, _sentence(code))
+            self._over(terminal, code, _sentence(code))
         terminal.disconnect()
         return left
 
@@ -306,6 +340,8 @@ class Fleet:
         name = terminal.meta.id
         if name not in self._terminals:
             return
+        if terminal.alive:
+            self._lives.heard(terminal.meta.life, terminal.known.words)
         card = self._card(terminal)
         if self._cards.get(name) == card:
             return
@@ -335,14 +371,14 @@ class Fleet:
     def _ended(self, name: str, code: int) -> None:
         terminal = self._terminals.get(name)
         if terminal is not None and terminal.alive:
-            terminal.ended(code, _sentence(code))
+            self._over(terminal, code, _sentence(code))
 
     def _lost(self) -> None:
         _log.error("the holder of terminals is gone: every program in a terminal ended with it.")
         self._boot = ""
         for terminal in self._terminals.values():
             if terminal.alive:
-                terminal.ended(None, LOST)
+                self._over(terminal, None, LOST)
             terminal.disconnect()
 
 

@@ -21,6 +21,9 @@ from nats.micro.request import Request
 
 from voxbridge.services.terminals.fleet import Fleet
 from voxbridge.services.terminals.folder import private
+from voxbridge.services.terminals.life import Lives
+from voxbridge.shared.bus.subjects import TERMINALS_STREAM
+from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.service.process import Resources, Service
 from voxbridge.shared.step.effects import Tasks
@@ -29,6 +32,12 @@ from voxbridge.shared.terminals.model import LOCAL_HOST, Card
 
 WAITING_LIMIT: Final = 128
 """Questions that are open at a time."""
+
+AGAIN_S: Final = 2.0
+"""Seconds between two tries to find the stream of the terminals' logs."""
+
+WRITTEN_S: Final = 1.5
+"""Seconds that what waits for the log has at the end of the service."""
 
 _log = logging.getLogger(__name__)
 _encoder: Final = msgspec.json.Encoder()
@@ -39,7 +48,9 @@ class TerminalsService(Service):
 
     def __init__(self, resources: Resources, folder: Path) -> None:
         self._nc = resources.events_nc
-        self._fleet = Fleet(folder, resources.clock, self._publish, self._told)
+        self._log = resources.log
+        self._lives = Lives(resources.log, resources.clock, resources.process_id)
+        self._fleet = Fleet(folder, resources.clock, self._publish, self._told, self._lives)
         self._sending = Tasks[None]("the terminals service")
         self._asking = Tasks[None]("questions to the terminals service")
         self._open = self._asked = 0
@@ -48,7 +59,7 @@ class TerminalsService(Service):
 
     def stats(self) -> Mapping[str, float]:
         """Return counts: terminals, and questions that were asked and that are open."""
-        return {"terminals": len(self._fleet), "asked": self._asked, "open": self._open}
+        return {"terminals": len(self._fleet), "asked": self._asked, "open": self._open, "unwritten": self._lives.waiting()}
 
     def health(self) -> Mapping[str, bool]:
         """Return whether the holder answers."""
@@ -56,6 +67,7 @@ class TerminalsService(Service):
 
     async def prepare(self, resources: Resources) -> None:
         """Go on with what is there, and answer questions."""
+        self._sending.background(self._logged(resources.config))
         await self._fleet.open()
         for question in questions.QUESTIONS:
             subject = questions.question_subject(LOCAL_HOST, question.verb)
@@ -76,7 +88,22 @@ class TerminalsService(Service):
         await self._asking.background_idle(1.0)
         self._fleet.kept()
         await self._fleet.close()
+        await self._lives.close(WRITTEN_S)
         self._sending.cancel_background()
+
+    async def _logged(self, config: Config) -> None:
+        """Find the stream of the terminals' logs, or make it. Programs do not wait for it."""
+        while True:
+            try:
+                await self._log.ensure_streams(
+                    retention_days=config.event_retention_days, replicas=config.replica_count, only=(TERMINALS_STREAM,)
+                )
+            except VoxbridgeError as error:
+                _log.warning("the logs of terminals wait: %s", error.message)
+                await asyncio.sleep(AGAIN_S)
+            else:
+                self._lives.open()
+                return
 
     async def _handle(self, kind: type[questions.Question[Any]], request: Request) -> None:
         # A question may wait for half a minute, so the answers are made beside each other.

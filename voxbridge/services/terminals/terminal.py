@@ -86,6 +86,12 @@ class Meta(msgspec.Struct, kw_only=True):
     submitted: int = 0
     """Bytes of output when a text was last submitted."""
 
+    life: str = ""
+    """Name of its life, under which its log is kept."""
+
+    by: str = "unknown"
+    """Account or call that decided its last start."""
+
     secret: str = ""
     """Secret with which its programs sign messages to the officer."""
 
@@ -298,7 +304,7 @@ class Terminal:
             title=self.screen.title, directory=self.screen.directory or meta.directory, state=state, columns=meta.columns, rows=meta.rows,
             seen=meta.seen, needs_you=state.phase == "blocked", stale=self.stale, active=active, run=meta.run, pid=meta.pid,
             exit_code=meta.code, ended=meta.ended, resumable=meta.resumable, isolation=isolation, left=meta.left, held_by=self.held_by,
-            held_connection=self.held_connection, offset=self.ring.count, started=meta.started, said=meta.said,
+            held_connection=self.held_connection, offset=self.ring.count, started=meta.started, said=meta.said, life=meta.life,
         )  # fmt: skip
 
     def tell(self) -> None:

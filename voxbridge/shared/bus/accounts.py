@@ -39,8 +39,8 @@ WRITERS: Final = ("gateway", "voice", "tools")
 """Services that write events into the logs of sessions and accounts, and read these."""
 
 SERVICES: Final = (*WRITERS, "knowledge", "awareness", "terminals")
-"""Services that sign in to NATS; of the last three, the awareness service writes into a stream that is its own and the gateway's, and the
-others answer questions and have no part in the log."""
+"""Services that sign in to NATS; of the last three, the awareness service writes into a stream that is its own and the gateway's, the
+terminals service into one of its own, and the knowledge service has no part in the log."""
 
 ACCOUNT_WRITERS: Final = ("gateway", "tools")
 LIVE: Final = ("vxc.>", "vxa.>")
@@ -48,6 +48,9 @@ LIVE: Final = ("vxc.>", "vxa.>")
 
 AWARENESS_WRITERS: Final = ("gateway", "awareness")
 AWARENESS_READERS: Final = (*AWARENESS_WRITERS, "voice")
+
+TERMINALS_READERS: Final = ("gateway", "terminals")
+"""Users that read the logs of terminals."""
 
 API: Final = "$JS.API"
 DISCOVERY: Final = "$SRV.>"
@@ -95,6 +98,11 @@ def account_branch(writer: str) -> str:
 def awareness_branch(writer: str) -> str:
     """Return the subject filter of all events that a service writes into the logs of what is known of screens."""
     return f"vx.w.*.ev.{writer}.>"
+
+
+def terminals_branch() -> str:
+    """Return the subject filter of all events that the terminals service writes into the logs of terminals."""
+    return "vx.l.*.ev.terminals.>"
 
 
 def awareness_subject(verb: str) -> str:
@@ -150,6 +158,11 @@ EXPORTS: Final[tuple[Export, ...]] = (
     *_asked(ADMIN, ("awareness",), f"{API}.STREAM.MSG.DELETE.{bus_subjects.AWARENESS_STREAM}"),
     *_working("awareness", bus_subjects.AWARENESS_CONSUMER),
     *_working("awareness", bus_subjects.AWARENESS_CONSUMER, bus_subjects.ACCOUNT_STREAM),
+    # The logs of terminals: a stream apart, so that the terminals service reads nothing that was said in calls.
+    Export(ADMIN, terminals_branch(), ("terminals",)),
+    *_asked(ADMIN, TERMINALS_READERS, f"{API}.DIRECT.GET.{bus_subjects.TERMINALS_STREAM}", many=True),
+    *_asked(ADMIN, (*WRITERS, "awareness", "terminals"), f"{API}.STREAM.INFO.{bus_subjects.TERMINALS_STREAM}"),
+    *_asked(ADMIN, TERMINALS_READERS, f"{API}.STREAM.MSG.GET.{bus_subjects.TERMINALS_STREAM}"),
     # Audio: the last seconds, and recordings.
     *_heard("gateway", (ADMIN, "voice"), bus_subjects.MICROPHONE_SUBJECTS),
     *_heard("voice", (ADMIN, "gateway"), bus_subjects.REPLY_SUBJECTS),
@@ -185,7 +198,7 @@ EXPORTS: Final[tuple[Export, ...]] = (
     *_asked("voice", ("gateway", "knowledge"), "vx.svc.voice.figures", many=True),  # whether a call is live
     *(export for name in SERVICES for export in _asked(name, (ADMIN,), f"vx.svc.{name}.>", DISCOVERY, many=True)),
     # Without this door the server itself answers each request to JetStream that the account has none.
-    *_asked(ADMIN, _READERS, f"{API}.INFO"),
+    *_asked(ADMIN, (*_READERS, "terminals"), f"{API}.INFO"),
 )
 """Every subject that crosses from one account into another."""
 

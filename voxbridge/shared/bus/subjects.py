@@ -24,7 +24,10 @@ ACCOUNT_STREAM: Final = "ACCOUNT"
 AWARENESS_STREAM: Final = "AWARENESS"
 """Stream of what the awareness service knows of accounts. It is apart, so that the service may erase there, and nowhere else."""
 
-LOG_STREAMS: Final = (EVENT_STREAM, ACCOUNT_STREAM, AWARENESS_STREAM)
+TERMINALS_STREAM: Final = "TERMINALS"
+"""Stream of the logs of terminals. It is apart, so that the terminals service reads nothing that was said in calls."""
+
+LOG_STREAMS: Final = (EVENT_STREAM, ACCOUNT_STREAM, AWARENESS_STREAM, TERMINALS_STREAM)
 VOICE_CONSUMER: Final = "voice"
 TOOLS_CONSUMER: Final = "tools"
 AWARENESS_CONSUMER: Final = "awareness"
@@ -36,11 +39,15 @@ REPLY_STREAM: Final = "REPLY"
 EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 ACCOUNT_SUBJECTS: Final = "vx.a.*.ev.>"
 AWARENESS_SUBJECTS: Final = "vx.w.*.ev.>"
+TERMINALS_SUBJECTS: Final = "vx.l.*.ev.>"
 ACCOUNTS: Final = "@*"
 """Id that stands for the logs of all accounts, as `*` does for those of all sessions."""
 
 AWARENESS_OF_ALL: Final = "~*"
 """The same for what is known of the screens of all accounts."""
+
+TERMINALS_OF_ALL: Final = ":*"
+"""The same for the logs of all terminals."""
 
 FACTS: Final = "facts"
 """Branch of an account's log beside those of the services, written by the tool executor without a journal: what people may want erased by
@@ -48,10 +55,16 @@ itself, such as a note. Erasing it leaves no hole in anything that is folded."""
 
 _ACCOUNT: Final = re.compile(r"[a-z0-9][a-z0-9_.@-]{0,63}")
 _ACCOUNT_LOG: Final = re.compile(r"@[a-z0-9][a-z0-9_=@-]{0,63}")
+_LIFE: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SESSIONS: Final = "vx.s."
 _OF_ACCOUNTS: Final = "vx.a."
 _OF_AWARENESS: Final = "vx.w."
-_OTHERS: Final = {"@": (ACCOUNT_STREAM, _OF_ACCOUNTS, "vxa."), "~": (AWARENESS_STREAM, _OF_AWARENESS, "vxw.")}
+_OF_TERMINALS: Final = "vx.l."
+_OTHERS: Final = {
+    "@": (ACCOUNT_STREAM, _OF_ACCOUNTS, "vxa."),
+    "~": (AWARENESS_STREAM, _OF_AWARENESS, "vxw."),
+    ":": (TERMINALS_STREAM, _OF_TERMINALS, "vxl."),
+}
 """Logs that are of no session, by the mark that their ids begin with: stream, beginning of the subjects, and of the live copies'."""
 
 MICROPHONE_SUBJECTS: Final = "vx.s.*.audio.in"
@@ -100,6 +113,8 @@ _APART: Final = frozenset(
         "awareness.switched",
         "awareness.changed",
         "awareness.checkpoint",
+        "terminal.started",
+        "terminal.closed",
     }
 )
 MICROPHONE: Final = "vx.svc.voice.microphone"
@@ -142,8 +157,21 @@ def watched_account(log_id: str) -> str:
     return account_of(f"@{log_id[1:]}") if log_id.startswith("~") else ""
 
 
+def terminal_log(life: str) -> str:
+    """Return the id of the log of a terminal's life: `:` and the life's name (`voxbridge.shared.terminals.names.life_of`). Raises
+    `INVALID_ARGUMENT`."""
+    if _LIFE.fullmatch(life) is None:
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, "The life of a terminal is named by a-z, 0-9 and `-`.", field="life")
+    return f":{life}"
+
+
+def life_of(log_id: str) -> str:
+    """Return the name of the terminal's life that a log is of; empty for any other log."""
+    return log_id[1:] if log_id.startswith(":") and _LIFE.fullmatch(log_id[1:]) else ""
+
+
 def stream_of(log_id: str) -> str:
-    """Return the stream that holds the log of a session, of an account, or of what is known of its screen."""
+    """Return the stream that holds a log: of a session, of an account, of what is known of its screen, or of a terminal."""
     return _OTHERS[log_id[0]][0] if log_id[:1] in _OTHERS else EVENT_STREAM
 
 

@@ -7,12 +7,13 @@
 | `tools` | the life of calls and tasks |
 | `keys` | keys of accounts, and configurations that their owners approved |
 | `awareness` | what is known of a user's screen |
+| `terminals` | the life of a terminal |
 | `operator` | what was done to a whole session from outside |
 | `journal` | the inputs each service took, in order |
 | `envelope` | the wire form and the registry that all events share |
 """
 
-from voxbridge.shared.events import awareness, gateway, journal, keys, operator, tools, voice
+from voxbridge.shared.events import awareness, gateway, journal, keys, operator, terminals, tools, voice
 from voxbridge.shared.events.envelope import (
     KINDS,
     UNREADABLE,
@@ -46,6 +47,7 @@ __all__ = [
     "kind_of",
     "operator",
     "read",
+    "terminals",
     "tools",
     "type_in",
     "upcaster",

@@ -71,4 +71,14 @@ class AwarenessCheckpoint(Checkpoint, frozen=True, kw_only=True):
     """The state that remains where everything before it is erased: what its journal named is no longer there."""
 
 
-JOURNALS: dict[str, type[Journal]] = {"voice": VoiceJournal, "tools": ToolsJournal, "awareness": AwarenessJournal}
+@event("terminals.journal", writer="terminals")
+class TerminalsJournal(Journal, frozen=True, kw_only=True):
+    """Inputs taken by the terminals service."""
+
+
+JOURNALS: dict[str, type[Journal]] = {
+    "voice": VoiceJournal,
+    "tools": ToolsJournal,
+    "awareness": AwarenessJournal,
+    "terminals": TerminalsJournal,
+}

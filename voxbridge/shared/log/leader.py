@@ -21,7 +21,11 @@ from voxbridge.shared.errors import Unavailable
 ASK_S: Final = 1.0
 """Seconds that one request waits. A leader that died answers none, and its followers elect another within a few seconds."""
 
-_EVERYTHING: Final = {subjects.ACCOUNT_STREAM: subjects.ACCOUNT_SUBJECTS, subjects.AWARENESS_STREAM: subjects.AWARENESS_SUBJECTS}
+_EVERYTHING: Final = {
+    subjects.ACCOUNT_STREAM: subjects.ACCOUNT_SUBJECTS,
+    subjects.AWARENESS_STREAM: subjects.AWARENESS_SUBJECTS,
+    subjects.TERMINALS_STREAM: subjects.TERMINALS_SUBJECTS,
+}
 _AGAIN_S: Final = 0.05
 T = TypeVar("T")
 

@@ -107,7 +107,7 @@ class Log:
         self._replies: dict[str, asyncio.Queue[Msg | None]] = {}
         self._requests = 0
         self._followers: set[Follower] = set()
-        self._wanted: tuple[int, Recording | None, int] | None = None
+        self._wanted: tuple[int, Recording | None, int, Collection[str]] | None = None
         self._appending: set[asyncio.Timeout] = set()
 
     def follow(self, follower: Follower) -> None:
@@ -144,17 +144,20 @@ class Log:
 
     async def _make_again(self) -> None:
         if self._wanted is not None:
-            retention_days, recording, replicas = self._wanted
-            await streams.make_again(self.js, retention_days=retention_days, recording=recording, replicas=replicas)
+            retention_days, recording, replicas, only = self._wanted
+            await streams.make_again(self.js, retention_days=retention_days, recording=recording, replicas=replicas, only=only)
 
-    async def ensure_streams(self, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
-        """Create the streams, or bring the ones that exist to these settings; 0 leaves a setting as it is. Raises `UNAVAILABLE`.
+    async def ensure_streams(
+        self, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0, only: Collection[str] = ()
+    ) -> None:
+        """Create the streams, or those that are named in `only`, or bring the ones that exist to these settings; 0 leaves a setting as it
+        is. Raises `UNAVAILABLE`.
 
         With `recording` there is a stream for recordings too; its content stays until it expires.
         """
-        self._wanted = (retention_days, recording, replicas)
+        self._wanted = (retention_days, recording, replicas, only)
         self.leader.forget()
-        await streams.ensure_streams(self.js, retention_days=retention_days, recording=recording, replicas=replicas)
+        await streams.ensure_streams(self.js, retention_days=retention_days, recording=recording, replicas=replicas, only=only)
 
     async def page(
         self,

@@ -41,7 +41,7 @@ _WRITER: Final = re.compile(r"[a-z_]{1,32}")
 _TYPE: Final = re.compile(r"[a-z_]{1,64}\.[a-z_.]{1,64}")
 _TAKEN: Final = 2
 _NULL: Final = b"null"
-_SID: Final = re.compile(r"[0-9a-f]{32}|@[a-z0-9][a-z0-9_=@-]{0,63}")
+_SID: Final = re.compile(r"[0-9a-f]{32}|@[a-z0-9][a-z0-9_=@-]{0,63}|:[a-z0-9][a-z0-9-]{0,63}")
 _AT: Final = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 
 
@@ -134,7 +134,7 @@ def read_header(text: bytes) -> Header:
     if found.format != FORMAT:
         raise _refused(1, "format", f"this release reads format {FORMAT}, and the file has {found.format}", limit=FORMAT)
     if _SID.fullmatch(found.sid) is None:
-        raise _refused(1, "sid", "expected 32 digits of lower-case hex, or `@` and the name of an account")
+        raise _refused(1, "sid", "expected 32 digits of lower-case hex, `@` and the name of an account, or `:` and the life of a terminal")
     if not 0 < found.events <= EVENTS_LIMIT:
         raise _refused(1, "events", f"expected 1 to {EVENTS_LIMIT:,}, got {found.events:,}", limit=EVENTS_LIMIT)
     return found

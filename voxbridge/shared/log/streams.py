@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Final
@@ -99,40 +99,29 @@ def streams(retention_days: int = 0, recording: Recording | None = None, *, repl
         max_bytes=recording.max_bytes if recording is not None else None,
     )
     return (
-        StreamConfig(
-            name=bus_subjects.EVENT_STREAM,
-            subjects=[bus_subjects.EVENT_SUBJECTS],
-            storage=StorageType.FILE,
-            num_replicas=replicas or None,
-            allow_direct=True,
-            max_age=retention_days * 86_400 or None,
-            max_msg_size=_MESSAGE_LIMIT,
-            duplicate_window=_DUPLICATE_WINDOW_S,
-            republish=RePublish(src="vx.s.*.ev.*.*.>", dest="vxc.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
-        ),
-        StreamConfig(
-            name=bus_subjects.ACCOUNT_STREAM,
-            subjects=[bus_subjects.ACCOUNT_SUBJECTS],
-            storage=StorageType.FILE,
-            num_replicas=replicas or None,
-            allow_direct=True,
-            max_msg_size=_MESSAGE_LIMIT,
-            duplicate_window=_DUPLICATE_WINDOW_S,
-            republish=RePublish(src="vx.a.*.ev.*.*.>", dest="vxa.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
-        ),
-        StreamConfig(
-            name=bus_subjects.AWARENESS_STREAM,
-            subjects=[bus_subjects.AWARENESS_SUBJECTS],
-            storage=StorageType.FILE,
-            num_replicas=replicas or None,
-            allow_direct=True,
-            max_msg_size=_MESSAGE_LIMIT,
-            duplicate_window=_DUPLICATE_WINDOW_S,
-            republish=RePublish(src="vx.w.*.ev.*.*.>", dest="vxw.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.>"),
-        ),
+        _events(bus_subjects.EVENT_STREAM, "s", replicas, days=retention_days),
+        _events(bus_subjects.ACCOUNT_STREAM, "a", replicas),
+        _events(bus_subjects.AWARENESS_STREAM, "w", replicas),
+        _events(bus_subjects.TERMINALS_STREAM, "l", replicas, days=retention_days),
         _live(bus_subjects.MICROPHONE_STREAM, bus_subjects.MICROPHONE_SUBJECTS, MICROPHONE_S, MICROPHONE_FRAMES, MICROPHONE_BYTES),
         _live(bus_subjects.REPLY_STREAM, bus_subjects.REPLY_SUBJECTS, REPLY_S, REPLY_FRAMES, REPLY_BYTES),
         *((record,) if recording is not None else ()),
+    )
+
+
+def _events(name: str, root: str, replicas: int, *, days: int = 0) -> StreamConfig:
+    """Return a stream of events, below `vx.<root>`, whose live copies are below `vx<root>`; those of sessions are below `vxc`."""
+    copies = "c" if root == "s" else root
+    return StreamConfig(
+        name=name,
+        subjects=[f"vx.{root}.*.ev.>"],
+        storage=StorageType.FILE,
+        num_replicas=replicas or None,
+        allow_direct=True,
+        max_age=days * 86_400 or None,
+        max_msg_size=_MESSAGE_LIMIT,
+        duplicate_window=_DUPLICATE_WINDOW_S,
+        republish=RePublish(src=f"vx.{root}.*.ev.*.*.>", dest=f"vx{copies}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}.{{{{wildcard(3)}}}}.>"),
     )
 
 
@@ -204,14 +193,24 @@ DURABLES: Final = (
 """Every durable consumer, with its stream."""
 
 
-async def ensure_streams(js: JetStreamContext, *, retention_days: int = 0, recording: Recording | None = None, replicas: int = 0) -> None:
-    """Create the streams, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and `INTERNAL` for a refusal.
+async def ensure_streams(
+    js: JetStreamContext,
+    *,
+    retention_days: int = 0,
+    recording: Recording | None = None,
+    replicas: int = 0,
+    only: Collection[str] = (),
+) -> None:
+    """Create the streams, or those that are named in `only`, or bring the ones that exist to these settings. Raises `UNAVAILABLE`, and
+    `INTERNAL` for a refusal.
 
     Settings that are not given stay as they are: the replicas, the retention, and every setting that an operator made by hand. Without
     `recording`, existing recordings stay until they expire.
     """
     try:
         for wanted in streams(retention_days, recording, replicas=replicas):
+            if only and wanted.name not in only:
+                continue
             try:
                 found = (await js.stream_info(str(wanted.name))).config
             except NotFoundError:
@@ -231,12 +230,13 @@ async def _make(js: JetStreamContext, wanted: StreamConfig) -> None:
     """Create a stream. If another service created it meanwhile, bring that one to these settings: the server may not take the two for
     identical."""
     new = wanted
-    if wanted.name == bus_subjects.EVENT_STREAM:
+    if wanted.name in (bus_subjects.EVENT_STREAM, bus_subjects.TERMINALS_STREAM):
         new = wanted.evolve(max_age=wanted.max_age or RETENTION_DAYS * 86_400)
-    elif wanted.name in bus_subjects.LOG_STREAMS and not wanted.num_replicas:
+    if wanted.name in bus_subjects.LOG_STREAMS and wanted.name != bus_subjects.EVENT_STREAM and not wanted.num_replicas:
         # An installation of an earlier release may have been given replicas by hand.
-        new = wanted.evolve(num_replicas=(await js.stream_info(bus_subjects.EVENT_STREAM)).config.num_replicas)
-    elif wanted.name in (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM):
+        with suppress(NotFoundError):  # the terminals service may come before all others
+            new = new.evolve(num_replicas=(await js.stream_info(bus_subjects.EVENT_STREAM)).config.num_replicas)
+    if wanted.name in (bus_subjects.MICROPHONE_STREAM, bus_subjects.REPLY_STREAM):
         with suppress(NotFoundError):
             await js.delete_stream(_ONE_AUDIO_STREAM)
     try:
@@ -265,10 +265,12 @@ async def _update(js: JetStreamContext, wanted: StreamConfig) -> None:
     await ask(js, f"STREAM.UPDATE.{wanted.name}", json.dumps(there).encode(), timeout_s=_API_S)
 
 
-async def make_again(js: JetStreamContext, *, retention_days: int, recording: Recording | None, replicas: int = 0) -> None:
+async def make_again(
+    js: JetStreamContext, *, retention_days: int, recording: Recording | None, replicas: int = 0, only: Collection[str] = ()
+) -> None:
     """Create the streams again after a cut: a restarted server has lost its streams in memory. A failure is logged."""
     try:
-        await ensure_streams(js, retention_days=retention_days, recording=recording, replicas=replicas)
+        await ensure_streams(js, retention_days=retention_days, recording=recording, replicas=replicas, only=only)
     except VoxbridgeError as error:
         _log.warning("The streams were not looked at after a cut: %s", error.message)
 

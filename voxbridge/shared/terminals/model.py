@@ -161,6 +161,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Time of its start in µs since 1970."""
 
     said: Said = Said()
+    life: str = ""
+    """Name of its life: what happened in it stands in the log under this name, also after it was closed."""
 
     @property
     def changed_at(self) -> int:

@@ -23,3 +23,9 @@ def token_of(name: str, taken: Container[str] = ()) -> str:
     while found in taken:
         found, number = f"{token}-{number}", number + 1
     return found
+
+
+def life_of(token: str, at: int) -> str:
+    """Return the name of a terminal's life, from its token and the time of its start (µs): a token is used again once its terminal is
+    closed, and the log of the one before is not gone on with."""
+    return f"{token}-{at // 1_000:x}"

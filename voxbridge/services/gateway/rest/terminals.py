@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
+from voxbridge.services.gateway.rest import terminal_lives
 from voxbridge.services.gateway.rest.errors import ALL, AWAY, BAD, TOKEN, refused
 from voxbridge.services.gateway.rest.functions import body_of, decoded
 from voxbridge.services.gateway.terminals import tickets
@@ -82,6 +83,7 @@ def router(gateway: Context) -> APIRouter:
         return await answer(await _question(request, asked.Start), 201)
 
     _definitions(made, answer)
+    terminal_lives.add(made, gateway, _answers)
     _tickets(made, gateway)
 
     @made.get("/{terminal}", responses=_answers(asked.Seen))
