@@ -219,9 +219,11 @@ class Terminal:
         """Write what a person or an agent typed."""
         taken = self.write(data)
         self.typed_at = self._clock.now_us()
+        before = self.stale, states.state(self.known)
         self.stale = not taken and self.alive
         self.known = states.typed(self.known, self.typed_at)
-        self.tell()
+        if before != (self.stale, states.state(self.known)):  # most keys change nothing that a card shows
+            self.tell()
         return taken
 
     def echo_off(self) -> bool:
