@@ -42,6 +42,7 @@ from bench.areas.speech import rehearse, speech
 from bench.areas.starts import starts
 from bench.areas.takeovers import takeovers
 from bench.areas.talking import talking
+from bench.areas.terminals import terminals
 from bench.clients.load import LoadError
 from bench.peers import plot as peers_plot
 from bench.peers import results as peers_results
@@ -80,6 +81,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "knowledge": knowledge,
     "log": log,
     "awareness": awareness,
+    "terminals": terminals,
     "resumes": resumes,
     "takeovers": takeovers,
     "gateway_back": gateway_back,

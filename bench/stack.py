@@ -206,6 +206,7 @@ async def _until_ready(config: Config, children: Mapping[str, Child]) -> None:
         "knowledge": probes.bus("knowledge"),
         "tools": probes.bus("tools"),
         "voice": probes.bus("voice"),
+        "terminals": probes.bus("terminals"),
         "gateway": probes.http(f"http://127.0.0.1:{config.port}/healthz"),
     }
     end = time.monotonic() + READY_S
