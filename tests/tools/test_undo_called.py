@@ -106,7 +106,7 @@ async def test_a_macro_is_taken_back_as_a_whole_and_macros_themselves_too(execut
         assert (await did(caller, "undo_last", "u3"))["spoken"] == "two is there again."
         assert (await did(caller, "list_macros", "l2"))["macros"] == [shown]
         await did(caller, "change_macro", "m5", name="two", trigger="do both")
-        assert "was changed since, so it stays" in await refused(caller, "undo_last", "u4", call="m1")
+        assert "was changed after this call" in await refused(caller, "undo_last", "u4", call="m1")
         assert (await did(caller, "undo_last", "u5"))["undone"] == ["m5"]
         assert (await did(caller, "undo_last", "u6"))["undone"] == ["m1"], "what could not be taken back could later"
         assert (await did(caller, "list_macros", "l3"))["macros"] == []
@@ -132,7 +132,7 @@ async def test_what_was_written_into_the_workspace_is_removed_unless_somebody_ch
         text = file.read_text()
         assert "has other files by now" in await refused(caller, "undo_last", "u1", call="p1")
         file.write_text(text + "// mine\n")
-        assert "was changed since, so it stays" in await refused(caller, "undo_last", "u2")
+        assert "was changed after this call" in await refused(caller, "undo_last", "u2")
         file.write_text(text)
         assert (await did(caller, "undo_last", "u3"))["spoken"] == "I removed the file PriceTag.tsx."
         assert not file.exists()

@@ -100,7 +100,7 @@ function Nobody(): ReactElement {
       <h2>No agent yet</h2>
       <p>An agent is one file. Save this as <code>agents/barista.yaml</code>, and it is here within seconds:</p>
       <pre tabIndex={0} role="region" aria-label="An agent's file">{EXAMPLE}</pre>
-      <p>Until then, Talk holds calls with the models themselves.</p>
+      <p>Until then, you talk to a model without an agent.</p>
     </div>
   );
 }

@@ -105,7 +105,7 @@ def parse(text: str) -> dict[str, str]:
 def _invalid(rule: str, entry: str) -> VoxbridgeError:
     field = "VOXBRIDGE_ENDPOINTS"
     expected = "name=https://host/v1,other=http://..."
-    return VoxbridgeError(Code.INVALID_ARGUMENT, f"{field}: {rule}; it has {entry!r:.80}.", field=field, limit=expected)
+    return VoxbridgeError(Code.INVALID_ARGUMENT, f"{field}: {rule}. The value given is {entry!r:.80}.", field=field, limit=expected)
 
 
 async def environment_keys(provider: str) -> str:

@@ -1,8 +1,8 @@
 """Recording what clients report: into the log of their account's screen, unless the user switched the source off.
 
 Owns the order: the switch is read from the log for every report, so that all gateways heed it at once; what slips past in between is erased
-by the awareness service. Keeps nothing but counts of the last minute. A crash loses the reports that were not acknowledged: a page that was
-visited is reported again by nobody, and the next one is.
+by the awareness service. Keeps nothing but counts of the last minute. A crash loses the reports that were not acknowledged: nobody reports
+these pages again. The next page is reported as usual.
 """
 
 from __future__ import annotations

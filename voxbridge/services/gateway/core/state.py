@@ -136,8 +136,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def session_token(self) -> str:
-        """The token that a plain client resumes with on another socket, after the last event it was told; empty before it has a session. A
-        `voxbridge.v1` client already has its resume token and gets the session id."""
+        """Token with which a plain client goes on over another socket, behind the last event that it was told. Empty before it has a
+        session. A `voxbridge.v1` client already has its resume token and gets the session id."""
         reader = self.reader
         if reader.v1:
             return reader.sid

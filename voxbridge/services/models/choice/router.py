@@ -192,7 +192,8 @@ class Router:
         return [int(place) for place in np.argsort(self._owners, kind="stable") if not left_out[place]]
 
     def _near_to_each_other(self, alike: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each function whose requests were written those of its kind, the nearest first; -1 for none."""
+        """Return, for each function with requests that a model wrote, the other such functions that are most like it. The nearest one comes
+        first; -1 stands for none."""
         kin = np.full((len(self.names), _KIN), -1)
         lines = {function: np.flatnonzero(self._told & (self._owners == function)) for function in self._written}
         for function, own in lines.items():

@@ -60,8 +60,8 @@ class Lines(NamedTuple):
 
 
 class Served(NamedTuple):
-    """A subject that a function serves: the places of its lines, of which those in `taken` are the function's from then on. Where several
-    functions share a subject, the first one names its lines."""
+    """Subject of small talk that a function serves. `lines` are the places of its lines. Those in `taken` belonged to small talk before,
+    and belong to the function now. Where several functions share a subject, the first one has its lines."""
 
     function: int
     lines: _Places
