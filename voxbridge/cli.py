@@ -35,8 +35,8 @@ _LATER: Final = {
     "sessions": ("voxbridge.commands.sessions", "group"),
     "terminals": ("voxbridge.commands.terminals", "terminals"),
     "token": ("voxbridge.commands.token", "token"),
-    "export": ("voxbridge.commands.replay", "export_session"),
-    "import": ("voxbridge.commands.replay", "import_session"),
+    "export": ("voxbridge.commands.export", "export_session"),
+    "import": ("voxbridge.commands.export", "import_session"),
     "replay": ("voxbridge.commands.replay", "replay_session"),
 }
 

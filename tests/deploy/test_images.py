@@ -33,7 +33,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "voice": ("voxbridge.services.voice.service", "voxbridge.commands.health"),
     "gateway": ("voxbridge.services.gateway.service", "voxbridge.commands.health", "voxbridge.commands.keys"),
     "cli": ("voxbridge.doctor.command", *sorted(f"voxbridge.commands.{path.stem}" for path in COMMANDS.glob("[a-z]*.py"))),
-    "recordings": ("voxbridge.commands.replay", "voxbridge.sessions.wav"),
+    "recordings": ("voxbridge.commands.export", "voxbridge.sessions.wav"),
     "vault": ("voxbridge.commands.keys", "voxbridge.installation.rotation"),
 }
 """Modules that run in each container."""

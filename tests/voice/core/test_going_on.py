@@ -9,7 +9,7 @@ import pytest
 from tests.voice.conversation import Conversation
 from voxbridge.services.voice.core import inputs, presence
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core.turns import interruption
+from voxbridge.services.voice.core.turns import paused_reply
 from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import tools as tool_events
@@ -126,7 +126,7 @@ def test_a_client_that_does_not_tell_is_taken_to_have_heard_what_left_and_no_mor
     call.play(1_000)
     call.pass_ms(3_000)
     carried_on(call, left_ms=1_400)
-    call.pass_ms(interruption.REPORT_WAIT_MS)
+    call.pass_ms(paused_reply.REPORT_WAIT_MS)
     (said,) = call.events(ev.AgentSaid)
     assert said.played_ms == 1_400
 
@@ -280,7 +280,7 @@ def test_of_a_lost_client_only_what_it_told_counts_as_heard() -> None:
     call.pass_ms(900)
     call.log(LOST)
     call.log(gateway.ClientConnected(gateway="h", connection="d", resumed=True))
-    call.pass_ms(interruption.REPORT_WAIT_MS)
+    call.pass_ms(paused_reply.REPORT_WAIT_MS)
     (said,) = call.events(ev.AgentSaid)
     assert said.text == "Tea is a hot drink."
 

@@ -10,7 +10,7 @@ from tests.voice.conversation import Conversation
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry
-from voxbridge.services.voice.core.turns import interruption
+from voxbridge.services.voice.core.turns import paused_reply
 from voxbridge.shared.bus.moments import StateChanged
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
@@ -191,7 +191,7 @@ def test_a_client_that_was_lost_meanwhile_hears_the_answer_when_it_is_back() -> 
     call.pass_ms(2 * model_retry.RETRY_MS)
     assert len(call.effects(out.Synthesize)) == 1
     call.log(gateway.ClientConnected(gateway="g", connection="g-2", last_seq=0, resumed=True))
-    call.pass_ms(interruption.REPORT_WAIT_MS)
+    call.pass_ms(paused_reply.REPORT_WAIT_MS)
     assert len(call.effects(out.Synthesize)) == 2
     heard(call)
     assert [one.text for one in call.events(ev.AgentSaid)] == ["This is said."]

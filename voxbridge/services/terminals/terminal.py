@@ -20,8 +20,8 @@ import msgspec
 from voxbridge.services.terminals.commands import Commands, Last
 from voxbridge.services.terminals.core import state as states
 from voxbridge.services.terminals.core.marks import Prompt, Query, Report, of_sequence
+from voxbridge.services.terminals.core.screen_questions import dialog, look
 from voxbridge.services.terminals.core.text import words
-from voxbridge.services.terminals.definitions import dialog, look
 from voxbridge.services.terminals.inlet import Inlet
 from voxbridge.services.terminals.outlet import Outlet
 from voxbridge.services.terminals.ring import Keyframe, Ring

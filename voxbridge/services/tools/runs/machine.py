@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from voxbridge.services.tools.runs import ending, failures, stepping
+from voxbridge.services.tools.runs import ending, failures, step_questions
 from voxbridge.services.tools.runs.conditions import holds
 from voxbridge.services.tools.runs.document import DEPTH_LIMIT, Action, Ask, Call, Fallback, RunMacro, Say, Stop, Wait
 from voxbridge.services.tools.runs.inputs import Answered, Confirmed, Decided, Failed, Held, Returned, Start, Stepped
@@ -201,7 +201,7 @@ def _attempted(run: Run, now: int) -> Steps:
         run_after, outputs = _failed(run, _failure(error), now)
         return run_after, [Append(event), *outputs]
     if run.stepwise and not frame.allowed:
-        waits = Stepping(stepping.question(run, action, resolver), now + stepping.STEP_US, now)
+        waits = Stepping(step_questions.question(run, action, resolver), now + step_questions.STEP_US, now)
         run, outputs = _wait(run, waits)
         return run, [*_asked(run, "step", waits.question, waits.expires_at), *outputs]
     run, event = _numbered(run, action)

@@ -10,7 +10,7 @@ from voxbridge.services.voice.core.cascade import speaking
 from voxbridge.services.voice.core.realtime import responses, unanswered
 from voxbridge.services.voice.core.state import Piece, Reply
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import consent, interruption, turns, written
+from voxbridge.services.voice.core.turns import consent, paused_reply, turns, written
 
 
 def announce(t: Transition) -> None:
@@ -18,8 +18,8 @@ def announce(t: Transition) -> None:
     if t.state.phase != "open" or t.ownership.released:
         return
     reply = t.reply
-    if reply is not None and not interruption.waits(t):
-        if interruption.was_heard(reply):
+    if reply is not None and not paused_reply.waits(t):
+        if paused_reply.was_heard(reply):
             turns.finish_reply(t)
         elif (reply.closed and reply.round.unsplit) or any(not piece.done and piece.effect is None for piece in _first_unspoken(reply)):
             speaking.speak(t)

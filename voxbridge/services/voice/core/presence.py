@@ -6,7 +6,7 @@ from typing import Final
 
 from voxbridge.services.voice.core.realtime import faults
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import interruption, playout, turns
+from voxbridge.services.voice.core.turns import paused_reply, playout, turns
 from voxbridge.shared.events import gateway
 
 GRACE_MS: Final = 10_000
@@ -22,7 +22,7 @@ def away(t: Transition) -> None:
     if t.state.realtime is not None:
         faults.pause(t, "disconnect")
     else:
-        interruption.lose_sight(t)
+        paused_reply.lose_sight(t)
 
 
 def back(t: Transition) -> None:
@@ -31,7 +31,7 @@ def back(t: Transition) -> None:
     away, t.client.away_since, t.client.presumed = t.client.away_since, 0, False
     if away and t.reply is not None:
         t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
-        interruption.ask(t)
+        paused_reply.ask(t)
 
 
 def window_ms(t: Transition) -> int:
@@ -47,7 +47,7 @@ def connected(t: Transition, event: gateway.ClientConnected) -> None:
         if state.realtime is not None:
             faults.pause(t, "disconnect")
         else:
-            interruption.pause(t, "disconnect")
+            paused_reply.pause(t, "disconnect")
     unplayed, state.speech.unplayed = state.speech.unplayed, None
     back(t)
     if t.reply is not None:

@@ -39,8 +39,8 @@ from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import (
     filler,
     handoff_request,
-    interruption,
     open_calls,
+    paused_reply,
     playout,
     reopening,
     rounds,
@@ -312,7 +312,7 @@ def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912, PLR0915 - 
         case "heard":
             turns.resolve_cut(t, None)
         case "paused":
-            interruption.settle(t, None)
+            paused_reply.settle(t, None)
         case screen.TIMER:
             screen.due(t)
         case transition.LATE:

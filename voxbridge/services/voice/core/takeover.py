@@ -13,7 +13,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import listening
 from voxbridge.services.voice.core.realtime import connection, faults
 from voxbridge.services.voice.core.transition import Transition
-from voxbridge.services.voice.core.turns import interruption, playout, rounds, turns
+from voxbridge.services.voice.core.turns import paused_reply, playout, rounds, turns
 from voxbridge.shared.events import voice as ev
 
 
@@ -49,7 +49,7 @@ def _reply(t: Transition, input: inputs.TakenOver) -> None:
         return
     effect = reply.round.effect
     t.cancel(effect)
-    interruption.pause(t, "takeover", left_ms=input.left_ms if input.generation == reply.generation else 0)
+    paused_reply.pause(t, "takeover", left_ms=input.left_ms if input.generation == reply.generation else 0)
     reply = t.reply
     if effect is None or reply is None:
         return

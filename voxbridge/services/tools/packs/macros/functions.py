@@ -71,7 +71,11 @@ async def _change_back(given: Mapping[str, Any], ctx: Context) -> str:
 
 def _unchanged(found: Document, document: Mapping[str, Any]) -> None:
     if found != parse(dict(document)):
-        raise VoxbridgeError(Code.CONFLICT, f"The macro {found.name!r} was changed after this call, so undoing the call would lose the change. The macro stays as it is.", field="call")
+        raise VoxbridgeError(
+            Code.CONFLICT,
+            f"The macro {found.name!r} was changed after this call, so undoing the call would lose the change. The macro stays as it is.",
+            field="call",
+        )
 
 
 @function(idempotent=True, undo=_uncreate)

@@ -14,7 +14,7 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import brevity, model_retry, segmenter
 from voxbridge.services.voice.core.state import Piece, Reply, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Transition
-from voxbridge.services.voice.core.turns import filler, interruption, playout, rounds, turns
+from voxbridge.services.voice.core.turns import filler, paused_reply, playout, rounds, turns
 from voxbridge.services.voice.core.turns import usage as turns_usage
 from voxbridge.shared.agents.notes import without_notes
 from voxbridge.shared.events import voice as ev
@@ -169,7 +169,7 @@ def _asked(t: Transition) -> str:
 
 
 def _synthesize_next(t: Transition, reply: Reply) -> None:
-    if t.team.output == "audio" and (interruption.waits(t) or reply.synthesis.retrying):
+    if t.team.output == "audio" and (paused_reply.waits(t) or reply.synthesis.retrying):
         return
     for index, piece in enumerate(reply.pieces):
         if piece.done:
@@ -317,7 +317,7 @@ def _voice_failed(t: Transition, reply: Reply, index: int, error: ev.Failure) ->
     t.speech.reply = replace(reply, synthesis=replace(reply.synthesis, away_since=away, retrying=True))
     _put_piece(t, index, replace(reply.pieces[index], effect=None))
     if begun:
-        interruption.pause(t, "failure")
+        paused_reply.pause(t, "failure")
 
 
 def try_again(t: Transition) -> None:
@@ -336,7 +336,7 @@ def silent_model(t: Transition) -> None:
     reply = t.reply
     if reply is None:
         return
-    if reply.round.calls or (reply.round.effect is None and interruption.waits(t)):
+    if reply.round.calls or (reply.round.effect is None and paused_reply.waits(t)):
         t.set_timer("turn", t.settings.turn_timeout_s * 1_000)
         return
     message = f"Nothing came for {t.settings.turn_timeout_s} s."

@@ -15,7 +15,7 @@ from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.core.realtime import connection, tool_calls, transcripts
 from voxbridge.services.voice.core.state import Owed, RealtimeState
 from voxbridge.services.voice.core.transition import ANSWER, Transition
-from voxbridge.services.voice.core.turns import filler, interruption, turns
+from voxbridge.services.voice.core.turns import filler, paused_reply, turns
 from voxbridge.shared.events import voice as ev
 
 STILL_MS: Final = 1_000
@@ -32,9 +32,9 @@ def pause(t: Transition, by: Literal["takeover", "disconnect", "failure"], *, le
     if t.speech.paused is not None:  # the installation's own voice had failed during this reply
         paused = t.speech.paused.playback
         t.speech.paused = replace(t.speech.paused, playback=replace(paused, blind=paused.blind or by == "disconnect"))
-        interruption.settle(t, None)
+        paused_reply.settle(t, None)
         reply = t.reply
-        if reply is None or interruption.was_heard(reply):
+        if reply is None or paused_reply.was_heard(reply):
             turns.finish_reply(t)
             return
     turns.resolve_cut(t, None)

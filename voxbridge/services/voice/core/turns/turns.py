@@ -15,9 +15,9 @@ from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.state import Notice, Order, Reply, Round, SpokenBy, Stamps
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.services.voice.core.turns import (
-    interruption,
     ledger,
     open_calls,
+    paused_reply,
     plain_orders,
     playout,
     rounds,
@@ -159,7 +159,7 @@ def playback(t: Transition, generation: int, played_ms: int, state: str) -> None
     cut, reply = t.speech.cut, t.reply
     if cut is not None and generation == cut.generation and state != "playing":
         resolve_cut(t, played_ms)
-    interruption.reported(t, generation, played_ms, done=state != "playing")
+    paused_reply.reported(t, generation, played_ms, done=state != "playing")
     if reply is None or generation != reply.generation:
         return
     played(t, played_ms)
@@ -227,7 +227,7 @@ def finish_reply(t: Transition) -> None:
 
 def hand_on(t: Transition, *, goes_on: bool = True) -> None:
     """Close the reply and let another one follow as soon as it was played; with `goes_on`, that one continues the turn."""
-    interruption.settle(t, None)
+    paused_reply.settle(t, None)
     reply = t.current_reply
     reply = replace(reply, round=replace(reply.round, calls=(), effect=None), closed=True, goes_on=goes_on)
     t.cancel(*(piece.effect for piece in reply.pieces if piece.filler and not piece.done))
@@ -248,13 +248,13 @@ def _remember_reply(t: Transition, reply: Reply) -> None:
 
 def cancel_reply(t: Transition, by: CancelledBy) -> None:
     """Stop the reply now: its effects, calls and audio. Its heard part is settled when the client has reported."""
-    interruption.settle(t, None)
+    paused_reply.settle(t, None)
     trailing.recall(t)
     reply = t.reply
     if reply is None:
         return
     resolve_cut(t, None)
-    if interruption.was_heard(reply):
+    if paused_reply.was_heard(reply):
         finish_reply(t)
         return
     t.cancel(reply.round.effect, *(piece.effect for piece in reply.pieces if not piece.done))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from voxbridge.services.terminals.core.screen_questions import dialog, look
 from voxbridge.services.terminals.core.text import words
-from voxbridge.services.terminals.definitions import dialog, look
 from voxbridge.shared.terminals.model import Reason
 
 CODEX = """

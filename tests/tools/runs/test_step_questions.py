@@ -6,7 +6,7 @@ import pytest
 
 from tests.tools.runs.world import World, document
 from voxbridge.services.tools.runs import inputs
-from voxbridge.services.tools.runs.stepping import HINT, STEP_US
+from voxbridge.services.tools.runs.step_questions import HINT, STEP_US
 from voxbridge.shared.events import tools as ev
 
 
