@@ -34,6 +34,7 @@ from bench.areas.log import log
 from bench.areas.long_call import long_call
 from bench.areas.macros import macros
 from bench.areas.mcp import mcp
+from bench.areas.officer import officer
 from bench.areas.page_functions import page_functions
 from bench.areas.past import past
 from bench.areas.realtime import realtime
@@ -91,6 +92,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "barge_in": barge_in,
     "warm": warm,
     "choices": choices,
+    "officer": officer,
     "peers": peers,
     "doors": doors,
     "kills": kills,
