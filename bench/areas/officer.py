@@ -2,7 +2,7 @@
 
     python -m bench --only officer
 
-The orders (`bench/officer/orders.yaml`) are typed into a session each, over the whole product: real shells, two stand-ins of coding agents,
+The orders (`bench/officer`) are typed into a session each, over the whole product: real shells, two stand-ins of coding agents,
 and the agent `officer` of this installation. What was called stands in the log. Nothing is approved, so that no command runs. The detail
 has every miss.
 """
@@ -34,13 +34,16 @@ from voxbridge.shared.events.gateway import TextReceived
 from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.log.reader import Log
 
-ORDERS: Final = ROOT / "bench" / "officer" / "orders.yaml"
+SETS: Final = {name: ROOT / "bench" / "officer" / f"{name}.yaml" for name in ("orders", "unseen")}
 SHELLS: Final = ("Build", "Notes", "Server")
 AGENTS: Final = ("Claude", "Codex")
 ANSWER_S: Final = 120.0
 QUICK_EVERY: Final = 10
 READS: Final = frozenset({"list_terminals", "read_terminal", "wait_for_terminal", "watch_terminals"})
 TYPES: Final = frozenset({"send_to_terminal", "run_in_terminal", "send_key", "forward_output"})
+USUAL: Final[Mapping[str, Any]] = {"until": "done", "when": "now", "program": "bash", "times": 1}
+"""Values of arguments that a call leaves out."""
+
 STAND_IN: Final = """
 import sys
 print("> ", end="", flush=True)
@@ -69,22 +72,28 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 async def officer(quick: bool, say: Say) -> Found:
-    """Type every order once."""
-    every = orders()[:: QUICK_EVERY if quick else 1]
+    """Type every order of both sets once."""
+    every = {name: orders(name)[:: QUICK_EVERY if quick else 1] for name in SETS}
     with tempfile.TemporaryDirectory(prefix="vxt-") as home:
         folder = str(Path(home) / "terminals")
         try:
             async with stack((*FULL, "terminals"), greeting=False, extra={"VOXBRIDGE_TERMINALS_DIR": folder}) as product:
-                asked = await _asked(product, every, say)
+                asked = await _asked(product, [one for of in every.values() for one in of], say)
         finally:
             if holder.stop(place(Path(folder))):
                 raise StackError("The holder of the terminals did not end.")
-    return _rows(asked), {"orders": [msgspec.to_builtins(one) for one in asked if not one.whole], "asked": len(asked)}, []
+    rows: list[Figure] = []
+    detail: dict[str, Any] = {}
+    for name, of in every.items():
+        part, asked = asked[: len(of)], asked[len(of) :]
+        rows += _rows(name, part)
+        detail[name] = [msgspec.to_builtins(one) for one in part if not one.whole]
+    return rows, {"misses": detail}, []
 
 
-def orders() -> list[tuple[str, _Calls]]:
-    """Return the orders with what should be called."""
-    found = yaml.safe_load(ORDERS.read_text(encoding="utf-8"))
+def orders(name: str) -> list[tuple[str, _Calls]]:
+    """Return the orders of a set with what should be called."""
+    found = yaml.safe_load(SETS[name].read_text(encoding="utf-8"))
     return [(one["say"], [(name, arguments) for call in one["calls"] for name, arguments in call.items()]) for one in found]
 
 
@@ -100,8 +109,9 @@ async def _asked(product: Stack, every: Sequence[tuple[str, _Calls]], say: Say) 
         for number, (words, wanted) in enumerate(every):
             say(f"officer: order {number + 1} of {len(every)}")
             called, first_ms = await _order(product, Log(nc), words)
-            first = called[:1] == [] if not wanted else bool(called) and is_right(wanted[0], called[0])
-            whole = len(called) == len(wanted) and all(is_right(*pair) for pair in zip(wanted, called, strict=True))
+            harmless = not wanted and all(name in READS for name, _ in called)
+            first = harmless or (bool(wanted and called) and is_right(wanted[0], called[0]))
+            whole = harmless or (len(called) == len(wanted) and all(is_right(*pair) for pair in zip(wanted, called, strict=True)))
             found.append(Asked(words, wanted, called, first, whole, first_ms))
             for card in (await fleet.ask("GET"))["terminals"]:
                 if card["id"] not in own:
@@ -149,7 +159,7 @@ async def _until(socket: ClientConnection, kind: str) -> dict[str, Any]:
 def is_right(wanted: tuple[str, Mapping[str, Any]], called: tuple[str, Mapping[str, Any]]) -> bool:
     """Tell whether a call is the one that was wanted: the function, and every argument that matters."""
     name, arguments = wanted
-    return called[0] == name and all(_alike(part, value, called[1].get(part)) for part, value in arguments.items())
+    return called[0] == name and all(_alike(part, value, called[1].get(part, USUAL.get(part))) for part, value in arguments.items())
 
 
 def _alike(part: str, wanted: Any, given: Any) -> bool:
@@ -164,10 +174,11 @@ def _words(text: str) -> list[str]:
     return [word for word in re.findall(r"[\w.-]+", text.casefold()) if word not in ("the", "a", "an", "to", "terminal")]
 
 
-def _rows(asked: Sequence[Asked]) -> list[Figure]:
+def _rows(name: str, asked: Sequence[Asked]) -> list[Figure]:
+    key = "officer" if name == "orders" else f"officer.{name}"
     count = len(asked)
     took = figures.series([one.first_ms for one in asked if one.called])
-    what = f"{count} orders to the officer, local model: first call right"
+    what = f"{count} {'other ' if name == 'unseen' else ''}orders to the officer, local model: first call right"
     note = f"misses: {count - sum(one.whole for one in asked)}, each in the run's detail"
 
     def share(of: Sequence[bool]) -> float:
@@ -175,12 +186,12 @@ def _rows(asked: Sequence[Asked]) -> list[Figure]:
 
     return [
         Figure(
-            area="officer", what=what, key="officer.first", unit="%", value=share([one.first for one in asked]), target=90, aim="at least"
+            area="officer", what=what, key=f"{key}.first", unit="%", value=share([one.first for one in asked]), target=90, aim="at least"
         ),
         Figure(
             area="officer",
             what="the same, whole sequence right",
-            key="officer.whole",
+            key=f"{key}.whole",
             unit="%",
             value=share([one.whole for one in asked]),
             target=80,
@@ -190,10 +201,10 @@ def _rows(asked: Sequence[Asked]) -> list[Figure]:
         Figure(
             area="officer",
             what="the same, something typed where nothing was meant to be",
-            key="officer.typed",
+            key=f"{key}.typed",
             unit="",
             value=sum(one.typed_wrongly for one in asked),
             target=0,
         ),
-        Figure(area="officer", what="the same, order → first call, p50", key="officer.p50", unit="ms", value=took.p50, target=1_500),
+        Figure(area="officer", what="the same, order → first call, p50", key=f"{key}.p50", unit="ms", value=took.p50, target=1_500),
     ]
