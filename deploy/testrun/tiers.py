@@ -25,6 +25,7 @@ QUICK: Final = (
     "tests/gateway/door/test_forwarded.py",
     "tests/gateway/platform/test_messages.py",
     "tests/knowledge/test_core.py",
+    "tests/models/test_arguments.py",
     "tests/models/test_audio.py",
     "tests/models/test_background.py",
     "tests/models/test_busy.py",

@@ -7,7 +7,7 @@ import pytest
 from bench.choice import moods as bench_moods
 from bench.choice import sets
 from voxbridge.services.models.api import routers
-from voxbridge.services.models.choice.moods import mood
+from voxbridge.services.models.choice.moods import is_question, mood
 from voxbridge.services.models.choice.router import Router
 from voxbridge.services.models.core import chatml
 
@@ -69,10 +69,35 @@ def test_what_is_denied_in_another_language_is_denied(said: str) -> None:
         ("no cookies please", "wish"),
         ("convert 5 to non negative", "wish"),
         ("run pip install in the terminal", "wish"),
+        ("I wonder if you could set a timer", "wish"),
+        ("what would be nine times nine", "wish"),
+        ("what would you recommend", "wish"),
+        ("I wonder if Codex could write the tests", "told"),
+        ("what would Claude do about the login bug", "told"),
     ],
 )
 def test_other_words_of_other_languages_deny_nothing(said: str, expected: str) -> None:
     assert mood(said) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("is Claude better than Codex", True),
+        ("what could I ask Claude next?", True),
+        ("what does control c do", True),
+        ("should I run the tests in Build", True),
+        ("could Codex do that", True),
+        ("could you tell Codex to stop", False),
+        ("have Claude add a test", False),
+        ("do the morning check", False),
+        ("what about telling Claude", False),
+        ("tell Claude to stop, would you", False),
+        ("Server is slow, restart it", False),
+    ],
+)
+def test_a_question_only_asks(said: str, question: bool) -> None:
+    assert is_question(said) == question
 
 
 @pytest.mark.parametrize("index", range(len(bench_moods.WISHES)))

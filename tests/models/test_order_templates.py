@@ -9,14 +9,13 @@ from typing import Any, Final
 import pytest
 
 from tests.draws import dice
-from tests.models.test_orders import TERMINALS, calls
+from tests.models.test_orders import NAMES, TERMINALS, calls
 from voxbridge.services.models.choice.orders import PARTS_LIMIT, SAID_LIMIT
 from voxbridge.services.models.core.chatml import Tool
 
 SENTENCES: Final = 2_000
-
-NAMES: Final = ("Claude", "Codex", "build", "Claude Code", "web server 2", "Größe", "中文", "node-18", "Jörg's shell")
-"""Names of terminals, as they are said."""
+ALONE: Final = "=it}"
+"""Argument that is nothing without an order before."""
 
 TEXTS: Final = (
     "fix the parser",
@@ -28,7 +27,7 @@ TEXTS: Final = (
 )
 """Texts that a program is told; none has a comma, a stop or an "and", at which the next order could begin."""
 
-_TOKEN: Final = re.compile(r"\{(\w+)(?:=([^{}]*))?\}('s)?|\[([^\[\]]*)\]|\(([^()]*)\)|([^\s\[\](){}]+)")
+_TOKEN: Final = re.compile(r"\{(\w+)!?(?:=([^{}]*))?\}('s)?|\[([^\[\]]*)\]|\(([^()]*)\)|([^\s\[\](){}]+)")
 
 
 def sentence(tool: Tool, template: str, chance: random.Random) -> tuple[str, dict[str, Any]]:
@@ -37,7 +36,8 @@ def sentence(tool: Tool, template: str, chance: random.Random) -> tuple[str, dic
     arguments: dict[str, Any] = {}
     for slot, value, of, optional, either, word in _TOKEN.findall(template):
         if slot and value:
-            arguments[slot] = value
+            whole = tool.parameters["properties"].get(slot, {}).get("type") == "integer"
+            arguments[slot] = int(value) if whole else value
         elif slot:
             schema = tool.parameters["properties"][slot]
             said = chance.choice(schema.get("enum") or (NAMES if slot in ("terminal", "source", "name") else TEXTS))
@@ -52,7 +52,7 @@ def sentence(tool: Tool, template: str, chance: random.Random) -> tuple[str, dic
 
 def misread(number: int, chance: random.Random) -> list[str]:
     """Draw so many sentences, and return those that are read as anything else."""
-    every = [(tool, template) for tool in TERMINALS for template in tool.orders]
+    every = [(tool, template) for tool in TERMINALS for template in tool.orders if ALONE not in template]
     found: list[str] = []
     for _ in range(number):
         tool, template = chance.choice(every)
@@ -70,7 +70,7 @@ def test_every_sentence_of_a_template_is_its_call() -> None:
 @pytest.mark.parametrize("joint", [" and ", ", ", ". ", ", then ", " and then "])
 def test_sentences_one_after_the_other_are_calls_in_order(joint: str) -> None:
     chance = dice(f"orders joined by {joint}")
-    every = [(tool, template) for tool in TERMINALS for template in tool.orders if "{text}" not in template]
+    every = [(tool, template) for tool in TERMINALS for template in tool.orders if "{text}" not in template and ALONE not in template]
     for _ in range(100):
         drawn = [chance.choice(every) for _ in range(chance.randint(2, PARTS_LIMIT))]
         parts = [sentence(tool, template, chance) for tool, template in drawn]

@@ -12,9 +12,21 @@ from voxbridge.services.models.api.bodies import MAX_ORDERS, ChatRequest
 from voxbridge.services.models.choice.orders import JOINTS_LIMIT, PARTS_LIMIT, SAID_LIMIT, read
 from voxbridge.services.models.core.chatml import Tool
 from voxbridge.services.tools.registry import BUILT_IN, load
+from voxbridge.services.tools.session import names
+
+NAMES = ("Claude", "Codex", "build", "Claude Code", "web server 2", "Größe", "中文", "node-18", "Jörg's shell")
+"""Names of terminals, as they are said."""
 
 TERMINALS = [
-    Tool(one.name, one.description, one.parameters, one.utterances, orders=one.orders, reads=one.effect == "read")
+    Tool(
+        one.name,
+        one.description,
+        one.parameters,
+        one.utterances,
+        names=dict.fromkeys(names.TERMINALS.get(one.name, ()), NAMES),
+        orders=one.orders,
+        reads=one.effect == "read",
+    )
     for one in load(("voxbridge.services.tools.packs.terminals.functions",), timeout_s=30).values()
 ]
 SEED = "Tell Claude to refactor the auth module and tell Codex to write the tests for it. When Claude finishes, paste its diff into Codex."
@@ -58,6 +70,24 @@ def calls(said: str) -> list[tuple[str, dict[str, Any]]]:
         ),
         ("paste Claude's answer into Codex", [("forward_output", {"source": "Claude", "terminal": "Codex"})]),
         ("show codex what claude wrote", [("forward_output", {"source": "claude", "terminal": "codex"})]),
+        ("ask Codex why the login test is flaky", [("send_to_terminal", {"terminal": "Codex", "text": "why the login test is flaky"})]),
+        ("Claude, please split the parser", [("send_to_terminal", {"terminal": "Claude", "text": "split the parser"})]),
+        ("could you tell Codex to use tabs", [("send_to_terminal", {"terminal": "Codex", "text": "use tabs"})]),
+        ("tell Claude to go on to the next file", [("send_to_terminal", {"terminal": "Claude", "text": "go on to the next file"})]),
+        ("let Claude see what Codex wrote", [("forward_output", {"terminal": "Claude", "source": "Codex"})]),
+        (
+            "Tell Claude to write the docs. When it is done, give its answer to Codex.",
+            [
+                ("send_to_terminal", {"terminal": "Claude", "text": "write the docs"}),
+                ("forward_output", {"source": "Claude", "terminal": "Codex", "when": "done"}),
+            ],
+        ),
+        ("run git status in the build terminal", [("run_in_terminal", {"command": "git status", "terminal": "build"})]),
+        ("Codex should see the error in build", [("forward_output", {"terminal": "Codex", "source": "build"})]),
+        ("press the down arrow twice in Codex", [("send_key", {"key": "down", "terminal": "Codex", "times": 2})]),
+        ("stop the build terminal", [("send_key", {"key": "ctrl-c", "terminal": "build"})]),
+        ("read me the screen of Codex", [("read_terminal", {"terminal": "Codex"})]),
+        ("give me a status report", [("list_terminals", {})]),
         (
             "tell codex to write: if a then b; else c",
             [("send_to_terminal", {"terminal": "codex", "text": "write: if a then b; else c"})],
@@ -86,6 +116,12 @@ def test_what_is_ordered_is_read_in_the_users_own_words(said: str, expected: lis
         "open the tools page",
         "run the tests in the terminal",
         "start claude on the tests",
+        "ask Peter why the test is flaky",
+        "stop the music",
+        "run the tests in build",
+        "run ls minus l in build",
+        "what would Claude do about it",
+        "when it is done give its answer to Codex",
         "Tell Claude to refactor the auth module, and what is the time in Rome?" * 8,
         "",
     ],

@@ -13,9 +13,11 @@ from nats.aio.client import Client
 
 from tests.eventually import eventually
 from tests.knowledge.serving import serving
+from tests.terminals.serving import process, viewing
 from tests.tools.conftest import Executors
 from voxbridge.shared import things
 from voxbridge.shared.knowledge import Ingest, asking
+from voxbridge.shared.terminals.questions import Start
 
 PACK = "tests.tools.pack"
 
@@ -50,6 +52,22 @@ async def test_graphs_and_workflows_are_named_by_account(executors: Executors, n
         ("search_kg", "get_kg_analytics", "ingest_to_kg"), ("team-wiki",)
     )
     assert set(bob) == {"run_workflow"}, "the graphs are another account's"
+
+
+async def test_terminals_are_named_to_the_installations_own_account_alone(
+    executors: Executors, nc: Client, nats_url: str, redis_url: str
+) -> None:
+    async with executors.running(PACK):
+        assert "Claude" in (await told(nc, "local"))["send_to_terminal"]["terminal"], "agents go by their names, though none runs"
+        with process(nats_url, redis_url):
+            async with viewing(nats_url) as viewer:
+                await viewer.ask(Start(by="tester", definition="sh", name="Werkstatt"))
+
+                async def named() -> bool:
+                    return "Werkstatt" in (await told(nc, "local"))["forward_output"]["source"]
+
+                await eventually(named)
+                assert set(await told(nc, "ann")) == {"run_workflow"}
 
 
 async def test_without_the_knowledge_service_the_rest_is_told_and_without_an_executor_nothing(executors: Executors, nc: Client) -> None:

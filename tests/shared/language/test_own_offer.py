@@ -92,6 +92,16 @@ def test_things_that_a_session_knows_go_along_beside_the_schema() -> None:
     assert "names" not in tool["function"]
 
 
+def test_of_what_grows_during_a_session_the_things_are_examples_and_no_bound() -> None:
+    whole = {"type": "object", "properties": {"terminal": {"type": "string", "maxLength": 64, "examples": ["build"]}}}
+    read = Function(name="read_terminal", description="Read.", parameters=whole)
+    here = with_names(_kept(read), {"terminal": ("Work", "Claude")})
+    assert here.parameters["properties"]["terminal"] == {"type": "string", "maxLength": 64, "examples": ["Work", "Claude"]}
+    (tool,) = own_offer.offer([here], [read])
+    assert tool["function"]["parameters"] == whole, "so that its prompt is that of every session"
+    assert tool["function"]["names"] == {"terminal": ["Work", "Claude"]}
+
+
 def test_a_function_that_the_catalogue_does_not_have_brings_its_own_utterances() -> None:
     (told,) = own_offer.offer([talking.START], [])
     function = told["function"]

@@ -175,7 +175,7 @@ class ToolService(Service):
         await micro.add_endpoint(name="mcp", subject="vx.svc.tools.mcp", handler=self._mcp.answer)
         await micro.add_endpoint(name="tasks", subject=SUBJECT, handler=self._accounts.answer)
         await micro.add_endpoint(name="handlers", subject=checking.SUBJECT, handler=self._customers.answer)
-        names = Names(self._library, asking(self._nc))
+        names = Names(self._library, asking(self._nc), terminals.asking(self._nc, LOCAL_HOST))
         await micro.add_endpoint(name="names", subject=things.SUBJECT, handler=names.answer)
         await micro.add_endpoint(name="thermal", subject=endpoint.SUBJECT, handler=endpoint.answer)
 

@@ -69,6 +69,10 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """JSON Schema of the arguments that the installation's own model may write, where they are not all."""
 
 
+GROWING: Final = frozenset({"terminal", "source"})
+"""Arguments that name things of which there may be more during a session, and that people name in other ways too: "the left one"."""
+
+
 def is_names(function: Function) -> bool:
     """Check whether a page's declaration only says what an argument of a function of the catalogue may name."""
     properties = function.parameters.get("properties", {})
@@ -77,10 +81,14 @@ def is_names(function: Function) -> bool:
 
 
 def with_names(function: Function, names: Mapping[str, Sequence[str]]) -> Function:
-    """Return a function whose arguments may have these values alone, by argument: the things that exist. Arguments that it does not have,
-    and those of which there is nothing, are left as they are."""
+    """Return a function whose arguments may have these values alone, by argument: the things that exist. Of `GROWING` arguments they are
+    examples, since others may come. Arguments that it does not have, and those of which there is nothing, are left as they are."""
     properties: dict[str, Any] = function.parameters.get("properties", {})
-    named = {name: {**properties[name], "enum": list(values)} for name, values in names.items() if name in properties and values}
+    named = {
+        name: {**properties[name], "examples" if name in GROWING else "enum": list(values)}
+        for name, values in names.items()
+        if name in properties and values
+    }
     if not named:
         return function
     return msgspec.structs.replace(function, parameters={**function.parameters, "properties": {**properties, **named}})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.agents.functions import GROWING, Function
 from voxbridge.shared.agents.model import HANDOFF
 from voxbridge.shared.language.conversation import ToolRequested
 
@@ -72,6 +72,10 @@ def _names(here: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, list[
     ours, theirs = here.get("properties", {}), known.get("properties", {})
     named = {name: ours[name]["enum"] for name, value in theirs.items() if name in ours and "enum" in ours[name] and "enum" not in value}
     plain = {name: {key: of for key, of in value.items() if key != "enum"} if name in named else value for name, value in ours.items()}
+    for name in GROWING & ours.keys() & theirs.keys():
+        there, usual = ours[name].get("examples"), theirs[name].get("examples")
+        if there and usual and there != usual:
+            named[name], plain[name] = there, {**ours[name], "examples": usual}
     if {**here, "properties": plain} != known or not named:
         return None
     return {name: [one for one in values if len(one) <= NAME_CHARACTERS][:NAMES_LIMIT] for name, values in named.items()}

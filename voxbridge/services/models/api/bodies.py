@@ -16,7 +16,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 MAX_TEXT: Final = 65_536
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 MAX_UTTERANCES: Final = 24
-MAX_ORDERS: Final = 8
+MAX_ORDERS: Final = 12
 """Templates of orders of one function."""
 Template = Annotated[str, Field(max_length=500)]
 MAX_NAMED: Final = 8

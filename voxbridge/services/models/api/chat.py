@@ -186,6 +186,7 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
     called = {message.call.name for message in _recent(messages) if message.call is not None}
     answers = messages[-1].role == "tool"
     said, made, answered = routers.asked(messages)
+    decision = routers.on_leash(decision, said, {tool.name for tool in tools if tool.orders and not tool.reads})
     ordered = [] if answered else orders.read(said, tools) or reckoning.read(said, tools)
     if ordered:
         return _ordered(ordered, made, messages, tools)

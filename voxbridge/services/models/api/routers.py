@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 from voxbridge.services.models.api.router_files import RouterFiles
 from voxbridge.services.models.choice import meanings
 from voxbridge.services.models.choice.meanings import Meanings
-from voxbridge.services.models.choice.moods import mood
+from voxbridge.services.models.choice.moods import is_question, mood
 from voxbridge.services.models.choice.router import Before, Decision, Known, Router
 from voxbridge.services.models.core.chatml import Call, Message, Tool
 from voxbridge.services.models.engines.phrasings import Phrasings
@@ -165,6 +166,17 @@ def decide(router: Router, messages: Sequence[Message], reads: Collection[str] =
         )
     again = decision.mode == "call" and asked(messages).answered
     return msgspec.structs.replace(decision, mode="unsure") if again else decision
+
+
+def on_leash(decision: Decision, said: str, held: AbstractSet[str]) -> Decision:
+    """Return a decision for a request that may only ask something: no function of `held` comes of a question, since these take orders and
+    do something in programs."""
+    if decision.mode == "words" or held.isdisjoint(decision.shortlist) or not is_question(said):
+        return decision
+    left = tuple(name for name in decision.shortlist if name not in held)
+    sure = decision.mode == "call" and decision.shortlist[0] not in held
+    mode = decision.mode if sure else "unsure" if left else "words"
+    return msgspec.structs.replace(decision, mode=mode, shortlist=left)
 
 
 def _called(call: Call) -> str:

@@ -35,6 +35,19 @@ _DAY: Final = re.compile(
 UNITS: Final = ("from_unit", "to_unit")
 """Arguments that take the unit of an amount and the one wanted. A small model writes both symbols of "1 MB in Mb" in the same letters."""
 
+TO: Final = "terminal"
+TOLD: Final = "text"
+"""Arguments that name who is told something, and take what, in the user's words: a small model makes up its own."""
+
+_LEAD: Final = re.compile(r"^(?:'s)?[\s,:;.-]*(?:(?:please|that|to|should|must|know|for|whether)\b[\s,:]*){0,2}", re.IGNORECASE)
+_NUMBER: Final = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    r"|hundred|thousand|million|couple|few|several|once|twice|thrice|half|quarter|third|dozen|a|an|all|every|most|least|maximum|minimum"
+    r"|first|second|next|last|more|less|longer|shorter|louder|softer|up|down|double|zero|none|no|full)\b",
+    re.IGNORECASE,
+)
+"""Words that may be or change a number: without any of them a number that may be left out is made up."""
+
 REST: Final = "pending_request"
 """Argument that takes what a request asks for besides, in the user's words."""
 
@@ -104,7 +117,8 @@ def with_rest(schema: Mapping[str, Any], narrow: Mapping[str, Any], rest: str) -
 def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[str]] = NOTHING) -> dict[str, Any]:
     """Return the JSON Schema of a function's arguments for one request: enums hold only the values that the request names, if it names any;
     an argument that may be left out is left out if none of its values is named, and must be there if one is. A text that may be left out is
-    left out of a request that names nothing at all: "what time is it" has no place. A date is left out of one that names no day.
+    left out of a request that names nothing at all: "what time is it" has no place. A date is left out of one that names no day, and a
+    number that may be left out, of one without a number. What somebody is told is what the request says behind their name.
 
     `names` are the things that there are now, by argument: one that the request names is the only value then. A request that names none
     leaves the argument as it is: what does not exist is said as the user said it, and is not taken for the nearest that does.
@@ -131,8 +145,12 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
             meant = _meant(named[name], features.words(said))
             kept[name] = {**known[name], **({} if others else {"enum": meant})} if meant else value
             required += [name] if meant and name not in required else []
-        elif name not in required and _is_free(value) and (nameless or (name == DATE and not _DAY.search(said))):
+        elif name not in required and _is_free(value) and (nameless or (name == DATE and not _DAY.search(said))):  # noqa: SIM114
             continue
+        elif name not in required and _is_count(value) and not _NUMBER.search(said):
+            continue
+        elif name == TOLD and TO in known and (told := _told(said, _meant(named[TO], features.words(said)))):
+            kept[name] = {**value, "enum": [told[: value.get("maxLength", len(told))]]}
         elif name not in named:
             length = spoken_durations.seconds(said) if name == SECONDS else None
             kept[name] = value if length is None else {"type": "integer", "enum": [length]}
@@ -142,6 +160,16 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
         elif name in required:
             kept[name] = value
     return {**schema, "properties": kept, "required": required}
+
+
+def _told(said: str, names: Sequence[str]) -> str:
+    """Return what a request says behind the name of the one who is to be told; empty where it names nobody, or says nothing more."""
+    found = [match for name in names for match in re.finditer(rf"\b{re.escape(name)}\b", said, re.IGNORECASE)]
+    return _LEAD.sub("", said[max(match.end() for match in found) :]).rstrip(" .!") if found else ""
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, Mapping) and value.get("type") == "integer" and "enum" not in value
 
 
 def _turns_away(said: str, spoken: Sequence[str]) -> bool:

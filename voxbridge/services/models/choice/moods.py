@@ -41,6 +41,8 @@ _TOLD: Final = re.compile(
     r"|(?:(?:why|when|how|where) )?(?:did|have|had|were)(?:n't)? you (?!got\b|finished\b|any\b|ever\b)\w.*"
     r"|(?:yesterday|last (?:week|night|month|year|time)|earlier today|a while ago|the other day|once upon)\b.*"
     rf"|(?:i|we|you|he|she|they) (?:just |already |once |have |had )*{_DONE} .*"
+    r"|(?:i wonder|i am wondering|i'm wondering) (?:if|whether|what|how|why) (?!you\b)\w.*"
+    rf"|(?:what|how) would (?!you\b|i\b|be\b)(?:{_WHO}|\w+) (?:do|say|think|answer|suggest|recommend|want|like)\b.*"
     r"|(?:suppose|imagine|what if|should (?:i|we)|would it|is it (?:possible|true|okay|ok)|why (?:would|should|don't) )\b.*"
     rf"|if (?:i|you|we|{_WHO}) (?:say|says|said|ask|asks|asked|tell|tells|told|were|was|wanted|would|could|did)\b.*"
     r"|.*\bwhat (?:happens|would happen)\b.*|.*\bmeaning of\b.*"
@@ -70,6 +72,19 @@ _FOREIGN_REMINDER: Final = re.compile(
     re.IGNORECASE,
 )
 """Words by which "do not forget" is a wish."""
+
+
+_QUESTION: Final = re.compile(
+    r"(?:what|who|whom|whose|why|when|where|which|how)\b(?! about\b).*|(?:is|are|was|were|does|did|has|had|am)(?:n't)? \w.*"
+    r"|(?:do|have) (?:i|you|we|he|she|it|they)\b.*|(?:can|could|will|would|should|shall|may|might|must) (?!you\b|not\b)\w.*",
+    re.IGNORECASE,
+)
+
+
+def is_question(said: str) -> bool:
+    """Tell whether a request only asks something: each of its clauses does. "Could you" and its like ask for something to be done."""
+    clauses = [clause for part in _CLAUSES.split(" ".join(said.split())) if (clause := _without_filler(part))]
+    return bool(clauses) and all(_QUESTION.fullmatch(clause) for clause in clauses)
 
 
 def mood(said: str) -> Mood:

@@ -1,8 +1,9 @@
 """Plain orders: requests that a function's own templates read whole, with its arguments, so that no model is needed for them. Pure.
 
 A template is words, of which `(tell|ask)` is one or the other, `[please]` may be left out, `{terminal}` is an argument in the user's own
-words, and `{key=ctrl-c}` gives an argument that is not said. A request may be several orders, joined by "and", "then", commas or stops;
-unless each part is one, none is.
+words, `{terminal!}` is one that must name a thing that there is now (`Able.names`), and `{key=ctrl-c}` gives an argument that is not said.
+Of several templates that fit, the one counts that leaves the fewest words to arguments which may be anything. A request may be several
+orders, joined by "and", "then", commas or stops; unless each part is one, none is. An argument `it` is the terminal of the order before.
 """
 
 from __future__ import annotations
@@ -29,10 +30,21 @@ NAME_WORDS: Final = 4
 NAME_LENGTH: Final = 64
 
 _TOKEN: Final = re.compile(
-    r"\{(?P<slot>\w+)(?:=(?P<value>[^{}]*))?\}(?P<of>'s)?|\[(?P<optional>[^\[\]]*)\]|\((?P<either>[^()]*)\)|(?P<word>[^\s\[\](){}]+)"
+    r"\{(?P<slot>\w+)(?P<known>!)?(?:=(?P<value>[^{}]*))?\}(?P<of>'s)?|\[(?P<optional>[^\[\]]*)\]|\((?P<either>[^()]*)\)|(?P<word>[^\s\[\](){}]+)"
 )
 _JOINT: Final = re.compile(r"(?:[.;!?]+|,)?\s+(?:(?:and )?then\s+|and\s+)?", re.IGNORECASE)
-_POLITE: Final = re.compile(r"^(?:(?:please|okay|ok|now|and|then|so)\b[\s,]*)+|[\s,]*\bplease[.!]*$|[\s.!?]+$", re.IGNORECASE)
+_POLITE: Final = re.compile(
+    r"^(?:(?:please|okay|ok|now|and|then|so|(?:could|can|would|will) you|i(?:'d| would) like you to|i want you to)\b[\s,]*)+"
+    r"|[\s,]*\bplease[.!]*$|[\s.!?]+$",
+    re.IGNORECASE,
+)
+_IT: Final = "it"
+_NO_COMMAND: Final = re.compile(
+    r"^(?:the|a|an|my|our|your|all|this|that|it|some|something)\b|\b(?:minus|dash|slash|dot|pipe)\b", re.IGNORECASE
+)
+"""Words of a command that is told of and not said as it is typed: the model writes it."""
+
+_NEVER: Final = "(?!)"
 _PRONOUNS: Final = frozenset(
     (
         "me", "us", "you", "i", "we", "it", "them", "him", "her", "somebody", "someone", "everybody", "everyone", "anybody", "anyone",
@@ -58,6 +70,10 @@ class Able(Protocol):
         """True if it changes nothing, so that a question about the past may be an order of it."""
 
     @property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """Things that there are now, by the argument that names one."""
+
+    @property
     def orders(self) -> tuple[str, ...]:
         """Templates of its orders."""
 
@@ -80,7 +96,19 @@ def read(said: str, tools: Sequence[Able]) -> list[Order]:
     if len(joints) > JOINTS_LIMIT:
         return []
     begins, ends = [0, *(joint.end() for joint in joints)], [*(joint.start() for joint in joints), len(text)]
-    return _parsed(text, begins, ends, able, 0, {}) or []
+    return _resolved(_parsed(text, begins, ends, able, 0, {}) or [])
+
+
+def _resolved(found: list[Order]) -> list[Order]:
+    """Return orders with what `it` means in them; none where it means nothing."""
+    before = ""
+    for order in found:
+        for name, value in order.arguments.items():
+            if value == _IT and not before:
+                return []
+            order.arguments[name] = before if value == _IT else value
+        before = order.arguments.get("terminal", before)
+    return found
 
 
 def _parsed(
@@ -103,18 +131,22 @@ def _parsed(
 def _one(part: str, tools: Sequence[Able]) -> Order | None:
     plain = _POLITE.sub("", _POLITE.sub("", part.strip()))
     feeling = mood(plain) if plain else "denied"
+    best: tuple[int, Order] | None = None
     for tool in tools:
         if feeling != "wish" and not (feeling == "asked" and tool.reads):
             continue
         properties = tool.parameters.get("properties", {})
         names = frozenset(name for name, schema in properties.items() if _is_name(schema))
         for template in tool.orders:
-            pattern, given = _compiled(template, names)
+            pattern, given, sure = _compiled(template, names, tuple((name, tuple(known)) for name, known in tool.names.items()))
             found = pattern.fullmatch(plain)
             arguments = _arguments(found, given, properties) if found is not None else None
-            if arguments is not None:
-                return Order(tool.name, arguments, part.strip())
-    return None
+            if found is None or arguments is None:
+                continue
+            own = sum(len(said or "") for name, said in found.groupdict().items() if name not in sure)
+            if best is None or own < best[0]:
+                best = own, Order(tool.name, arguments, part.strip())
+    return None if best is None else best[1]
 
 
 def _is_name(schema: Mapping[str, Any]) -> bool:
@@ -124,7 +156,10 @@ def _is_name(schema: Mapping[str, Any]) -> bool:
 
 def _arguments(found: re.Match[str], given: Mapping[str, str], properties: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the arguments that an order gives; None if one of them cannot be."""
-    arguments: dict[str, Any] = dict(given)
+    if _NO_COMMAND.search(found.groupdict().get("command") or ""):
+        return None
+    whole = {name for name in given if properties.get(name, {}).get("type") == "integer"}
+    arguments: dict[str, Any] = {name: int(value) if name in whole else value for name, value in given.items()}
     for name, said in found.groupdict().items():
         schema, words = properties.get(name, {}), (said or "").casefold().split()
         if "enum" in schema:
@@ -140,13 +175,22 @@ def _arguments(found: re.Match[str], given: Mapping[str, str], properties: Mappi
 
 
 @lru_cache(maxsize=512)
-def _compiled(template: str, names: frozenset[str]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return a template's pattern and the arguments that it gives itself."""
+def _compiled(
+    template: str, names: frozenset[str], known: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[re.Pattern[str], dict[str, str], frozenset[str]]:
+    """Return a template's pattern, the arguments that it gives itself, and those that name a thing that there is. `known` are these things,
+    by argument."""
+    things = dict(known)
+    sure: set[str] = set()
     pattern, given = "", {}
     for token in _TOKEN.finditer(template):
         slot = token["slot"]
         if slot is not None and token["value"] is not None:
             given[slot] = token["value"]
+        elif slot is not None and token["known"]:
+            sure.add(slot)
+            there = "|".join(re.escape(one) for one in sorted(things.get(slot, ()), key=len, reverse=True))
+            pattern += rf"(?:(?:the|my) )?(?P<{slot}>{there or _NEVER})(?: (?:terminal|window|shell))?{token['of'] or ''}(?:,? |$)"
         elif slot is not None:
             many = f"{{0,{NAME_WORDS - 1}}}?" if slot in names else "*?"
             first = r"[^\s,]+" if slot in names else r"\S+"
@@ -157,7 +201,7 @@ def _compiled(template: str, names: frozenset[str]) -> tuple[re.Pattern[str], di
             pattern += rf"(?:{_either(token['either'])})(?:,? |$)"
         else:
             pattern += rf"{re.escape(token['word'])}(?:,? |$)"
-    return re.compile(pattern, re.IGNORECASE), given
+    return re.compile(pattern, re.IGNORECASE), given, frozenset(sure)
 
 
 def _either(words: str) -> str:

@@ -179,7 +179,7 @@ async def send_to_terminal(text: Text, ctx: Context, terminal: Terminal = "") ->
     return await reach.send(ctx, card, text)
 
 
-@function(timeout_s=60, listed=False, approval="always")
+@function(timeout_s=60, listed=False, approval="always", orders=orders.RUN)
 async def run_in_terminal(
     command: Annotated[str, Meta(min_length=1, max_length=4_000, examples=["ls -l"])], ctx: Context, terminal: Terminal = ""
 ) -> dict[str, Any]:
