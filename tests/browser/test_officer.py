@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,15 @@ ASKED_MS: Final = 90_000
 def ask(product: Product, method: str, path: str = "", **body: Any) -> Any:
     answer = httpx.request(method, f"{product.url}/api/terminals{path}", json=body or None, timeout=60)
     return answer.raise_for_status().json()
+
+
+@pytest.fixture(autouse=True)
+def empty_bridge(product: Product) -> Iterator[None]:
+    """Close what a test started: a program that still asks something is told of to the next one's officer, and what is said next is taken
+    for the answer."""
+    yield
+    for card in ask(product, "GET")["terminals"]:
+        ask(product, "DELETE", f"/{card['id']}")
 
 
 def on_the_bridge(studio: Studio) -> str:
@@ -138,7 +148,7 @@ def test_words_are_typed_and_keys_are_pressed_in_the_modes_of_the_bridge(product
     studio.until_quiet()
     studio.say("text")
     studio.until_said("assistant", "Typed has it")
-    assert "touch the tests" in log.read_text().lower()
+    assert "touch the test" in log.read_text().lower()
     studio.until_quiet()
     look(studio, "officer-modes")
 
@@ -148,7 +158,7 @@ def test_words_are_typed_and_keys_are_pressed_in_the_modes_of_the_bridge(product
     before = log.read_text()
     studio.say("text")
     message = studio.page.get_by_label("Message")
-    expect(message).to_have_value(re.compile(r"^\W*(do not|don't) touch the tests\W*$", re.IGNORECASE), timeout=ASKED_MS)
+    expect(message).to_have_value(re.compile(r"^\W*(do not|don't) touch the tests?\W*$", re.IGNORECASE), timeout=ASKED_MS)
     look(studio, "officer-draft")
     assert log.read_text() == before, "nobody has sent it"
     message.press("End")
