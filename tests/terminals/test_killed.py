@@ -44,9 +44,9 @@ out.flush()
 """A session as coding agents write one: spinners, colours, wide characters, titles and reports, drawn in place."""
 
 
-async def kill_while(service: Process, viewer: Viewer, terminal: str, done: Callable[[str], bool]) -> str:
+async def kill_while(service: Process, viewer: Viewer, terminal: str, done: Callable[[str], bool], turn: int) -> str:
     """Kill the service again and again, each time after output came from it, until the screen shows the end; return the screen."""
-    chance = dice("kills of the terminals service")
+    chance = dice(f"kills of the terminals service {turn}")
     await viewer.follow(terminal)
     while service.kills < KILLS:
         frames = viewer.frames
@@ -88,22 +88,33 @@ def kept(service: Process, terminal: str, run: int = 1) -> tuple[int, bytes]:
 
 
 async def test_killed_under_a_flood_it_loses_and_doubles_nothing(nats_url: str, redis_url: str) -> None:
+    assert await killed_under_a_flood(nats_url, redis_url) >= 3, "the kills came too late"
+
+
+async def killed_under_a_flood(nats_url: str, redis_url: str, turn: int = 0) -> int:
+    """Kill the service under a flood, and check that each number is there once; return how often it was killed."""
     with process(nats_url, redis_url) as service:
         async with viewing(nats_url) as viewer:
             bash = (await viewer.start("sh")).id
             prompt = await eventually(lambda: viewer.text(bash))
             await viewer.send(bash, f"seq 1 {NUMBERS}; echo the-end")
-            text = await kill_while(service, viewer, bash, lambda text: "\nthe-end" in text)
-            assert service.kills >= 3, "the kills came too late"
+            text = await kill_while(service, viewer, bash, lambda text: "\nthe-end" in text, turn)
+            kills = service.kills
             assert text.splitlines()[-4:] == [str(NUMBERS - 1), str(NUMBERS), "the-end", prompt.splitlines()[-1]]
         _, written = kept(service, bash)
         # The shell's prompt at the end is its own; before it every number stands once, in order.
         numbers = written[written.index(b"\n") + 1 : written.rindex(b"the-end")].split(b"\r\n")
         first = int(numbers[0])
         assert numbers == [*(str(number).encode() for number in range(first, NUMBERS + 1)), b""]
+    return kills
 
 
 async def test_killed_in_a_coding_session_the_screen_is_exact(nats_url: str, redis_url: str, tmp_path: Path) -> None:
+    await killed_in_a_coding_session(nats_url, redis_url, tmp_path)
+
+
+async def killed_in_a_coding_session(nats_url: str, redis_url: str, tmp_path: Path, turn: int = 0) -> int:
+    """Kill the service while a program draws in place, and check its screen; return how often it was killed."""
     script = tmp_path / "session.py"
     script.write_text(SESSION)
     with process(nats_url, redis_url) as service:
@@ -114,7 +125,8 @@ async def test_killed_in_a_coding_session_the_screen_is_exact(nats_url: str, red
             await viewer.send(bash, f"cd {tmp_path}")  # a line of its own: of a line that wraps a keyframe forgets that it is one
             assert (await viewer.ask(waits)).met
             await viewer.send(bash, f"{sys.executable} {script.name}")
-            text = await kill_while(service, viewer, bash, lambda text: "\nfinished" in text)
+            text = await kill_while(service, viewer, bash, lambda text: "\nfinished" in text, turn)
+            kills = service.kills
             assert (await viewer.ask(waits)).met
             card = (await viewer.ask(asked.ListTerminals(by=BY))).terminals[0]
             assert (card.title, card.state.phase) == ("coding", "done")
@@ -129,6 +141,7 @@ async def test_killed_in_a_coding_session_the_screen_is_exact(nats_url: str, red
         assert "\n".join(whole.rows()).startswith(text[:200])
         whole.close()
         other.close()
+    return kills
 
 
 async def test_killed_while_answers_wait_for_a_program_it_leaves_the_shell_usable(nats_url: str, redis_url: str) -> None:

@@ -1,4 +1,4 @@
-"""What a session is offered of the things that there are: names of terminals only where its agent steers them."""
+"""Things that a session is told of: names of terminals only where its agent steers them."""
 
 from __future__ import annotations
 
