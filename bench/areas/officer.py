@@ -41,6 +41,7 @@ ANSWER_S: Final = 120.0
 QUICK_EVERY: Final = 10
 READS: Final = frozenset({"list_terminals", "read_terminal", "wait_for_terminal", "watch_terminals"})
 TYPES: Final = frozenset({"send_to_terminal", "run_in_terminal", "send_key", "forward_output"})
+WARM: Final = "the officer's prompt, which the model read before the first order"
 USUAL: Final[Mapping[str, Any]] = {"until": "done", "when": "now", "program": "bash", "times": 1}
 """Values of arguments that a call leaves out."""
 
@@ -206,5 +207,7 @@ def _rows(name: str, asked: Sequence[Asked]) -> list[Figure]:
             value=sum(one.typed_wrongly for one in asked),
             target=0,
         ),
-        Figure(area="officer", what="the same, order → first call, p50", key=f"{key}.p50", unit="ms", value=took.p50, target=1_500),
+        Figure(
+            area="officer", what="the same, order → first call, p50", key=f"{key}.p50", unit="ms", value=took.p50, target=1_500, needs=WARM
+        ),
     ]

@@ -139,6 +139,7 @@ def _bare_echoes(count: int) -> list[float]:
         _read_until(master, b"$ ", b"# ")
         found = []
         for _ in range(count):
+            time.sleep(PACE_S)
             began = time.perf_counter()
             os.write(master, b"x")
             _read_until(master, b"x")

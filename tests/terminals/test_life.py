@@ -160,6 +160,30 @@ async def test_what_was_lost_is_said_when_the_log_is_back(nats_url: str) -> None
     assert lost.count == 5
 
 
+async def test_what_is_noticed_as_a_log_is_written_to_its_end_is_written_too(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with logged(nats_url) as log:
+        lives, late = Lives(log, SystemClock(), "test"), ["second"]
+        written = lives._written
+
+        async def then(*given: Any) -> None:
+            await written(*given)
+            if late:  # runs when the task has nothing left to do, and before it counts as ended
+                asyncio.get_running_loop().call_soon(lives.signalled, ONE, late.pop(), "INT")
+
+        monkeypatch.setattr(lives, "_written", then)
+        lives.open()
+        lives.signalled(ONE, "first", "INT")
+
+        async def both() -> bool:
+            return [one.event.by for one in await life.read(log, ONE) if isinstance(one.event, told.TerminalSignalled)] == [
+                "first",
+                "second",
+            ]
+
+        await eventually(both)
+        await lives.close(5.0)
+
+
 @asynccontextmanager
 async def logged(url: str) -> AsyncIterator[Log]:
     """Open a log that has the stream of terminals."""

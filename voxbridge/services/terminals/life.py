@@ -183,19 +183,23 @@ class Lives:
             one.lost += 1
             return
         one.queue.append(noticed)
-        if life not in self._writing:
+        if not one.writing:
+            one.writing = True
             self._writing.start(life, self._write(life, one))
 
     async def _write(self, life: str, one: _Life) -> None:
-        await self._ready.wait()
-        while one.queue:
-            batch = list(islice(one.queue, TOGETHER))
-            await self._written(life, one, batch)
-            for _ in batch:
-                one.queue.popleft()
-            if one.lost and len(one.queue) < QUEUE_LIMIT:
-                lost, one.lost = one.lost, 0
-                one.queue.append(core.Lost(at=self._clock.now_us(), count=lost))
+        try:
+            await self._ready.wait()
+            while one.queue:
+                batch = list(islice(one.queue, TOGETHER))
+                await self._written(life, one, batch)
+                for _ in batch:
+                    one.queue.popleft()
+                if one.lost and len(one.queue) < QUEUE_LIMIT:
+                    lost, one.lost = one.lost, 0
+                    one.queue.append(core.Lost(at=self._clock.now_us(), count=lost))
+        finally:
+            one.writing = False  # at once: what is noticed before the task counts as ended begins another one
         if one.over:
             self._lives.pop(life, None)
 
@@ -275,6 +279,7 @@ class _Life(msgspec.Struct):
     size_timer: asyncio.TimerHandle | None = None
     runner: _Runner | None = None
     folds: int = 0
+    writing: bool = False
     over: bool = False
 
 
