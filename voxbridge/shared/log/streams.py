@@ -99,29 +99,30 @@ def streams(retention_days: int = 0, recording: Recording | None = None, *, repl
         max_bytes=recording.max_bytes if recording is not None else None,
     )
     return (
-        _events(bus_subjects.EVENT_STREAM, "s", replicas, days=retention_days),
-        _events(bus_subjects.ACCOUNT_STREAM, "a", replicas),
-        _events(bus_subjects.AWARENESS_STREAM, "w", replicas),
-        _events(bus_subjects.TERMINALS_STREAM, "l", replicas, days=retention_days),
+        _events(bus_subjects.EVENT_STREAM, bus_subjects.EVENT_SUBJECTS, replicas, days=retention_days),
+        _events(bus_subjects.ACCOUNT_STREAM, bus_subjects.ACCOUNT_SUBJECTS, replicas),
+        _events(bus_subjects.AWARENESS_STREAM, bus_subjects.AWARENESS_SUBJECTS, replicas),
+        _events(bus_subjects.TERMINALS_STREAM, bus_subjects.TERMINALS_SUBJECTS, replicas, days=retention_days),
         _live(bus_subjects.MICROPHONE_STREAM, bus_subjects.MICROPHONE_SUBJECTS, MICROPHONE_S, MICROPHONE_FRAMES, MICROPHONE_BYTES),
         _live(bus_subjects.REPLY_STREAM, bus_subjects.REPLY_SUBJECTS, REPLY_S, REPLY_FRAMES, REPLY_BYTES),
         *((record,) if recording is not None else ()),
     )
 
 
-def _events(name: str, root: str, replicas: int, *, days: int = 0) -> StreamConfig:
-    """Return a stream of events, below `vx.<root>`, whose live copies are below `vx<root>`; those of sessions are below `vxc`."""
-    copies = "c" if root == "s" else root
+def _events(name: str, subjects: str, replicas: int, *, days: int = 0) -> StreamConfig:
+    """Return a stream of the events of `subjects`, `vx.<root>.…`, whose live copies are below `vx<root>`; those of sessions are below
+    `vxc`."""
+    copies = "vxc" if subjects == bus_subjects.EVENT_SUBJECTS else subjects.replace(".", "", 1).partition(".")[0]
     return StreamConfig(
         name=name,
-        subjects=[f"vx.{root}.*.ev.>"],
+        subjects=[subjects],
         storage=StorageType.FILE,
         num_replicas=replicas or None,
         allow_direct=True,
         max_age=days * 86_400 or None,
         max_msg_size=_MESSAGE_LIMIT,
         duplicate_window=_DUPLICATE_WINDOW_S,
-        republish=RePublish(src=f"vx.{root}.*.ev.*.*.>", dest=f"vx{copies}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}.{{{{wildcard(3)}}}}.>"),
+        republish=RePublish(src=f"{subjects[:-1]}*.*.>", dest=f"{copies}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}.{{{{wildcard(3)}}}}.>"),
     )
 
 
