@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import nats
 import pytest
 from nats.aio.client import Client
@@ -27,7 +28,9 @@ from voxbridge.shared.embedded.nats_server import NatsServer
 from voxbridge.shared.embedded.valkey_server import ValkeyServer
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.events import terminals as told
+from voxbridge.shared.events.journal import JOURNALS, Taken
 from voxbridge.shared.log.reader import Log
+from voxbridge.shared.log.writer import SessionWriter
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.names import life_of
 
@@ -207,6 +210,30 @@ async def test_a_log_that_another_process_wrote_into_is_gone_on_with(nats_url: s
         await asyncio.gather(first.close(5.0), second.close(5.0))
         found = [one.event for one in await life.read(log, ONE)]
     assert [one.by for one in found if isinstance(one, told.TerminalSignalled)] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.past_is_broken
+@pytest.mark.parametrize("unwritable", ["an event", "the journal"])
+async def test_a_log_that_takes_nothing_more_is_left_and_said_once(
+    nats_url: str, unwritable: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with logged(nats_url) as log:
+        if unwritable == "the journal":
+            unread = JOURNALS["terminals"](
+                first=0, inputs=(Taken(at=1, seq=None, input=msgspec.Raw(msgspec.msgpack.encode({"type": "of_no_release"}))),)
+            )
+            await SessionWriter(log, subjects.terminal_log(ONE), "terminals").append(unread, ts=1, cause=None)
+        lives = Lives(log, SystemClock(), "test")
+        lives.open()
+        lives.ended(ONE, 0, "x" * 1_000_000)
+        await eventually(lambda: not lives.waiting())
+        lives.signalled(ONE, BY, "INT")
+        assert lives.waiting() == 0
+        lives.signalled("other-1f2e3d-0", BY, "INT")  # another log is written as before
+        await lives.close(5.0)
+        assert [type(one.event) for one in await life.read(log, "other-1f2e3d-0")][-1] is told.TerminalSignalled
+    (said,) = [one.getMessage() for one in caplog.records if ONE in one.getMessage() and "not written any more" in one.getMessage()]
+    assert ("cannot be read" if unwritable == "the journal" else "has at most 524288 bytes") in said
 
 
 async def test_the_service_killed_goes_on_with_the_same_log_and_replays_empty(nats_url: str, redis_url: str) -> None:

@@ -2,7 +2,8 @@
 
 Owns the queue of each log with its bounds, how often a state is noted, and the order. Does not own what is news (`core.life`). While the
 log is away programs run on: `QUEUE_LIMIT` happenings of a terminal wait, later ones are counted, and the log says how many it lacks. Killed
-with what waits, the next process notes the states that it finds; what was sent in the last moments before may be missing.
+with what waits, the next process notes the states that it finds; what was sent in the last moments before may be missing. A log that can
+never take what comes next, as one whose journal cannot be read, is left as it is: the service's log says so once, and programs run on.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from voxbridge.services.terminals.core.state import Word
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import Clock
-from voxbridge.shared.errors import Conflict, VoxbridgeError
+from voxbridge.shared.errors import Code, Conflict, VoxbridgeError
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.log.writer import End, SessionWriter
 from voxbridge.shared.step.effects import Tasks
 from voxbridge.shared.step.fold import Append, fold
+from voxbridge.shared.step.journal import JournalBroken
 from voxbridge.shared.step.runner import StepRunner
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.model import Source
@@ -177,6 +179,8 @@ class Lives:
             self._put(life, one, core.Resized(at=self._clock.now_us(), columns=one.size[0], rows=one.size[1]))
 
     def _put(self, life: str, one: _Life, noticed: core.Input) -> None:
+        if one.refused:
+            return
         if len(one.queue) >= QUEUE_LIMIT:
             if not one.lost:
                 _log.warning("the log of terminal %s is behind: later happenings are counted.", life)
@@ -193,6 +197,9 @@ class Lives:
             while one.queue:
                 batch = list(islice(one.queue, TOGETHER))
                 await self._written(life, one, batch)
+                if one.refused:
+                    one.queue.clear()
+                    break
                 for _ in batch:
                     one.queue.popleft()
                 if one.lost and len(one.queue) < QUEUE_LIMIT:
@@ -204,7 +211,7 @@ class Lives:
             self._lives.pop(life, None)
 
     async def _written(self, life: str, one: _Life, batch: list[core.Input]) -> None:
-        """Write inputs, each once: after a failure the log says which of them it has."""
+        """Write inputs, each once: after a failure the log says which of them it has. A log that takes none of them is `refused`."""
         first: int | None = None
         failures = 0
         while True:
@@ -222,6 +229,10 @@ class Lives:
                 one.runner = None
                 if isinstance(error, Conflict):  # another process wrote: where these would begin is not known any more
                     first = None
+                elif isinstance(error, JournalBroken) or error.code is Code.TOO_LARGE:
+                    _log.error("the log of terminal %s is not written any more: %s", life, error.message)
+                    one.refused = True
+                    return
                 if failures == 0:
                     _log.warning("the log of terminal %s waits: %s", life, error.message)
                 await asyncio.sleep(_AGAIN_S[min(failures, len(_AGAIN_S) - 1)])
@@ -280,6 +291,7 @@ class _Life(msgspec.Struct):
     runner: _Runner | None = None
     folds: int = 0
     writing: bool = False
+    refused: bool = False
     over: bool = False
 
 
