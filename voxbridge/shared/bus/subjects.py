@@ -40,6 +40,12 @@ EVENT_SUBJECTS: Final = "vx.s.*.ev.>"
 ACCOUNT_SUBJECTS: Final = "vx.a.*.ev.>"
 AWARENESS_SUBJECTS: Final = "vx.w.*.ev.>"
 TERMINALS_SUBJECTS: Final = "vx.l.*.ev.>"
+EVENT_COPIES: Final = "vxc"
+ACCOUNT_COPIES: Final = "vxa"
+AWARENESS_COPIES: Final = "vxw"
+TERMINALS_COPIES: Final = "vxl"
+"""Beginnings of the subjects of live copies, which the server makes of each event that is stored."""
+
 ACCOUNTS: Final = "@*"
 """Id that stands for the logs of all accounts, as `*` does for those of all sessions."""
 
@@ -61,9 +67,9 @@ _OF_ACCOUNTS: Final = "vx.a."
 _OF_AWARENESS: Final = "vx.w."
 _OF_TERMINALS: Final = "vx.l."
 _OTHERS: Final = {
-    "@": (ACCOUNT_STREAM, _OF_ACCOUNTS, "vxa."),
-    "~": (AWARENESS_STREAM, _OF_AWARENESS, "vxw."),
-    ":": (TERMINALS_STREAM, _OF_TERMINALS, "vxl."),
+    "@": (ACCOUNT_STREAM, _OF_ACCOUNTS, ACCOUNT_COPIES),
+    "~": (AWARENESS_STREAM, _OF_AWARENESS, AWARENESS_COPIES),
+    ":": (TERMINALS_STREAM, _OF_TERMINALS, TERMINALS_COPIES),
 }
 """Logs that are of no session, by the mark that their ids begin with: stream, beginning of the subjects, and of the live copies'."""
 
@@ -213,7 +219,8 @@ def stored_subject(sid: str, writer: str = "*", visibility: str = "*", topic: st
 
 def live_subject(sid: str, writer: str = "*", visibility: str = "*", topic: str = ">") -> str:
     """Return the filter for the live copies of stored events."""
-    return f"{f'{_OTHERS[sid[0]][2]}{sid[1:]}' if sid[:1] in _OTHERS else f'vxc.{sid}'}.{writer}.{visibility}.{topic}"
+    root, log = (_OTHERS[sid[0]][2], sid[1:]) if sid[:1] in _OTHERS else (EVENT_COPIES, sid)
+    return f"{root}.{log}.{writer}.{visibility}.{topic}"
 
 
 def parse_event_subject(subject: str) -> tuple[str, str, bool]:

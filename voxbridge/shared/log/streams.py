@@ -99,20 +99,20 @@ def streams(retention_days: int = 0, recording: Recording | None = None, *, repl
         max_bytes=recording.max_bytes if recording is not None else None,
     )
     return (
-        _events(bus_subjects.EVENT_STREAM, bus_subjects.EVENT_SUBJECTS, replicas, days=retention_days),
-        _events(bus_subjects.ACCOUNT_STREAM, bus_subjects.ACCOUNT_SUBJECTS, replicas),
-        _events(bus_subjects.AWARENESS_STREAM, bus_subjects.AWARENESS_SUBJECTS, replicas),
-        _events(bus_subjects.TERMINALS_STREAM, bus_subjects.TERMINALS_SUBJECTS, replicas, days=retention_days),
+        _events(bus_subjects.EVENT_STREAM, bus_subjects.EVENT_SUBJECTS, bus_subjects.EVENT_COPIES, replicas, days=retention_days),
+        _events(bus_subjects.ACCOUNT_STREAM, bus_subjects.ACCOUNT_SUBJECTS, bus_subjects.ACCOUNT_COPIES, replicas),
+        _events(bus_subjects.AWARENESS_STREAM, bus_subjects.AWARENESS_SUBJECTS, bus_subjects.AWARENESS_COPIES, replicas),
+        _events(
+            bus_subjects.TERMINALS_STREAM, bus_subjects.TERMINALS_SUBJECTS, bus_subjects.TERMINALS_COPIES, replicas, days=retention_days
+        ),
         _live(bus_subjects.MICROPHONE_STREAM, bus_subjects.MICROPHONE_SUBJECTS, MICROPHONE_S, MICROPHONE_FRAMES, MICROPHONE_BYTES),
         _live(bus_subjects.REPLY_STREAM, bus_subjects.REPLY_SUBJECTS, REPLY_S, REPLY_FRAMES, REPLY_BYTES),
         *((record,) if recording is not None else ()),
     )
 
 
-def _events(name: str, subjects: str, replicas: int, *, days: int = 0) -> StreamConfig:
-    """Return a stream of the events of `subjects`, `vx.<root>.…`, whose live copies are below `vx<root>`; those of sessions are below
-    `vxc`."""
-    copies = "vxc" if subjects == bus_subjects.EVENT_SUBJECTS else subjects.replace(".", "", 1).partition(".")[0]
+def _events(name: str, subjects: str, copies: str, replicas: int, *, days: int = 0) -> StreamConfig:
+    """Return a stream of the events of `subjects`, whose live copies are below `copies`."""
     return StreamConfig(
         name=name,
         subjects=[subjects],
