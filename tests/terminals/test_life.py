@@ -229,6 +229,8 @@ async def test_a_log_that_takes_nothing_more_is_left_and_said_once(
         await eventually(lambda: not lives.waiting())
         lives.signalled(ONE, BY, "INT")
         assert lives.waiting() == 0
+        lives.closed(ONE, BY, ())
+        assert len(lives) == 0, "nothing of it is left"
         lives.signalled("other-1f2e3d-0", BY, "INT")  # another log is written as before
         await lives.close(5.0)
         assert [type(one.event) for one in await life.read(log, "other-1f2e3d-0")][-1] is told.TerminalSignalled

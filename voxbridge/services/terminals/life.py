@@ -70,6 +70,10 @@ class Lives:
         """Return how many happenings wait for the log."""
         return sum(len(one.queue) for one in self._lives.values())
 
+    def __len__(self) -> int:
+        """Return how many logs are being written."""
+        return len(self._lives)
+
     def started(self, life: str, noticed: core.Started) -> None:
         """Note that a program was started."""
         self._note(life, noticed)
@@ -132,7 +136,10 @@ class Lives:
     def closed(self, life: str, by: str, left: tuple[str, ...]) -> None:
         """Note that a terminal was closed; its log is written to its end and let go."""
         self._note(life, core.Closed(at=self._clock.now_us(), by=by, left=left))
-        self._lives[life].over = True
+        one = self._lives[life]
+        one.over = True
+        if one.refused:
+            del self._lives[life]
 
     async def close(self, within_s: float) -> None:
         """Write what waits, for `within_s` at most."""

@@ -58,8 +58,9 @@ class TerminalsService(Service):
         self._typed = msgspec.msgpack.Decoder(live.Typed)
 
     def stats(self) -> Mapping[str, float]:
-        """Return counts: terminals, and questions that were asked and that are open."""
-        return {"terminals": len(self._fleet), "asked": self._asked, "open": self._open, "unwritten": self._lives.waiting()}
+        """Return counts: terminals, questions that were asked and that are open, logs, and happenings that these lack yet."""
+        kept = {"logs": len(self._lives), "unwritten": self._lives.waiting()}
+        return {"terminals": len(self._fleet), "asked": self._asked, "open": self._open, **kept}
 
     def health(self) -> Mapping[str, bool]:
         """Return whether the holder answers."""
