@@ -68,6 +68,11 @@ def calls(said: str) -> list[tuple[str, dict[str, Any]]]:
                 ("send_to_terminal", {"terminal": "Codex", "text": "review it"}),
             ],
         ),
+        (
+            "When Claude is done, paste its stiff into Codex",
+            [("forward_output", {"source": "Claude", "terminal": "Codex", "when": "done"})],
+        ),
+        ("send Claude's commit message to Codex", [("forward_output", {"source": "Claude", "terminal": "Codex"})]),
         ("paste Claude's answer into Codex", [("forward_output", {"source": "Claude", "terminal": "Codex"})]),
         ("show codex what claude wrote", [("forward_output", {"source": "claude", "terminal": "codex"})]),
         ("ask Codex why the login test is flaky", [("send_to_terminal", {"terminal": "Codex", "text": "why the login test is flaky"})]),

@@ -2,6 +2,7 @@
 
 A template is words, of which `(tell|ask)` is one or the other, `[please]` may be left out, `{terminal}` is an argument in the user's own
 words, `{terminal!}` is one that must name a thing that there is now (`Able.names`), and `{key=ctrl-c}` gives an argument that is not said.
+`*` is one word or two that say nothing more: how a thing is called between two names that are sure, which may have been misheard.
 Of several templates that fit, the one counts that leaves the fewest words to arguments which may be anything. A request may be several
 orders, joined by "and", "then", commas or stops; unless each part is one, none is. An argument `it` is the terminal of the order before.
 """
@@ -39,6 +40,7 @@ _POLITE: Final = re.compile(
     re.IGNORECASE,
 )
 _IT: Final = "it"
+_ANYTHING: Final = "*"
 _NO_COMMAND: Final = re.compile(
     r"^(?:the|a|an|my|our|your|all|this|that|it|some|something)\b|\b(?:minus|dash|slash|dot|pipe)\b", re.IGNORECASE
 )
@@ -199,6 +201,8 @@ def _compiled(
             pattern += rf"(?:(?:{_either(token['optional'])})(?:,? |$))?"
         elif token["either"] is not None:
             pattern += rf"(?:{_either(token['either'])})(?:,? |$)"
+        elif token["word"] == _ANYTHING:
+            pattern += r"[^\s,]+(?: [^\s,]+)?(?:,? |$)"
         else:
             pattern += rf"{re.escape(token['word'])}(?:,? |$)"
     return re.compile(pattern, re.IGNORECASE), given, frozenset(sure)

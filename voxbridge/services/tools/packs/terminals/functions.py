@@ -29,6 +29,9 @@ SPOKEN_WORDS: Final = 40
 SPOKEN_WORDS_ASKED: Final = 150
 """Characters of a question that are told before it is answered."""
 
+CLAUSE_WORDS: Final = 100
+"""Characters of a part of an order that are told as not understood."""
+
 REFUSALS: Final = ("escape", "ctrl-c", "n")
 """Keys that give no permission, whatever is asked."""
 
@@ -172,10 +175,14 @@ async def send_to_terminal(text: Text, ctx: Context, terminal: Terminal = "") ->
         ask the agent for a plan
         tell aider to undo that
     """
-    card = named.find(await reach.cards_of(ctx), terminal)
+    cards = await reach.cards_of(ctx)
+    card = named.find(cards, terminal)
     if card.kind != "agent":
         message = f"{card.name} runs {card.definition}, where a line is a command. Use run_in_terminal, which asks first."
         raise VoxbridgeError(Code.PERMISSION_DENIED, message, field="terminal")
+    if clause := named.condition(cards, card, text):
+        message = f'I did not understand "{clause[:CLAUSE_WORDS]}", so {card.name} was told nothing. Please say that again.'
+        raise VoxbridgeError(Code.INVALID_ARGUMENT, message, field="text")
     return await reach.send(ctx, card, text)
 
 

@@ -26,6 +26,13 @@ _SOUNDS: Final = (
     ("ow", "ou"),
     ("w", "u"),
 )
+_CONDITION: Final = re.compile(
+    r"(?:^|[.;:!?,]\s|\s(?=(?:and|then|but)\s))"
+    r"(?=(?P<clause>(?:(?:and|then|but)\s+)*(?:when|whenever|once|as soon as|after|if|until)\s+(?P<of>[^.;:!?]+)))",
+    re.IGNORECASE,
+)
+"""Clause with a condition, up to the end of its sentence."""
+
 _EMPTY: Final = re.compile(r"\b(?:the|terminal|window|pane|one|program|in|my)\b")
 
 
@@ -57,6 +64,17 @@ def listed(cards: Sequence[Card]) -> str:
     """Return the names as they are told."""
     names = [card.name for card in cards]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def condition(cards: Sequence[Card], card: Card, text: str) -> str:
+    """Return the clause of a text for `card` that says what is to happen when another terminal has done something; "" if there is none.
+    Only who gives the orders can see to that, so the clause was meant for them, and was not understood."""
+    others = {name for other in cards if other.id != card.id for name in _names(other)} - set(_names(card))
+    for found in _CONDITION.finditer(text):
+        subject = f"{_plain(found['of'])} "
+        if any(subject.startswith(f"{name} ") for name in others if name):
+            return found["clause"].strip()
+    return ""
 
 
 def _active(cards: Sequence[Card]) -> Card:

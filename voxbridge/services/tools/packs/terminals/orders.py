@@ -69,8 +69,11 @@ SEND: Final = (
 FORWARD: Final = (
     f"(when|once|as soon as|after) {{source}} {_DONE} {_GIVE} (its|the|his|her) {_THING} {_INTO} {{terminal}} {{when=done}}",
     f"(when|once|as soon as|after) it {_DONE} {_GIVE} (its|the|his|her) {_THING} {_INTO} {{terminal}} {{when=done}} {{source=it}}",
+    f"(when|once|as soon as|after) {{source!}} {_DONE} {_GIVE} (its|the|his|her) * {_INTO} {{terminal!}} {{when=done}}",
+    f"(when|once|as soon as|after) it {_DONE} {_GIVE} (its|the|his|her) * {_INTO} {{terminal!}} {{when=done}} {{source=it}}",
     f"(when|once|as soon as|after) {{source}} {_OVER} {_GIVE} (its|the|his|her) {_THING} {_INTO} {{terminal}} {{when=done}}",
     f"{_GIVE} {{source}}'s [last|latest] {_THING} {_INTO} {{terminal}}",
+    f"{_GIVE} {{source!}}'s * {_INTO} {{terminal!}}",
     f"{_GIVE} (the|that) [last|latest|whole] {_THING} (of|from) {{source}} {_INTO} {{terminal}}",
     f"{_GIVE} what {{source}} (says|said|wrote|answered|printed|shows) {_INTO} {{terminal}}",
     f"{_GIVE} {{terminal}} what {{source}} (says|said|wrote|answered|printed|shows)",
