@@ -251,6 +251,8 @@ export class VoiceAgent {
       this.#core.set({ notice: { text: news.restored(message), at: this.#core.platform.now() } });
     } else if (message.type === "session_ended") {
       this.#resumption.drop();
+    } else if (message.type === "output" && message.reason !== undefined && !replayed) {
+      this.#talking.refused(message.reason);
     } else if (message.type === "error") {
       const error = new AgentError(this.#core.snapshot.error ?? AgentError.of("CONNECTION_FAILED"));
       if (this.#ends.starting) this.#ends.abandon(error);

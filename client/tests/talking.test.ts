@@ -111,6 +111,19 @@ test("without a microphone the conversation stays in text, says why, and answers
   assert.deepEqual([agent.getSnapshot().microphone, agent.getSnapshot().connection], ["off", "connected"]);
 });
 
+test("a voice that cannot be reached leaves the conversation in text, with the reason, and may be tried again", async () => {
+  const world = new World();
+  const agent = await typing(world);
+  await agent.startVoice();
+  world.gateway.fact({ type: "output", output: "audio" });
+  world.gateway.fact({ type: "output", output: "text", reason: "The voice is away." });
+  await flushPromises();
+  assert.deepEqual([agent.getSnapshot().microphone, agent.getSnapshot().connection], ["off", "connected"]);
+  assert.deepEqual([agent.getSnapshot().error?.message, agent.getSnapshot().error?.code], ["The voice is away.", "PROVIDER_UNAVAILABLE"]);
+  await agent.startVoice();
+  assert.equal(agent.getSnapshot().microphone, "on");
+});
+
 test("each mode refuses what only the other one has, for good", async () => {
   const world = new World();
   const agent = await typing(world);

@@ -78,6 +78,12 @@ export class CallTalking {
     this.core.send({ type: "output", output: "text" });
   }
 
+  /** The voice is away, so the server goes on in text: the microphone closes, and the page says why. */
+  refused(reason: string): void {
+    this.end();
+    this.core.fail(new AgentError({ code: "PROVIDER_UNAVAILABLE", message: reason, action: "Type, or press the microphone to try again.", retryable: true }));
+  }
+
   /** The call is over. */
   clear(): void {
     this.#cancel();

@@ -136,7 +136,7 @@ export type ServerMessage =
   | ({ type: "run_ended"; run_id: string; name: string; outcome: "completed" | "failed" | "cancelled"; ms?: number; step?: string; reason?: string; result?: Json; error?: Json } & Fact)
   | ({ type: "go_away"; session_token?: string; message: string } & Fact)
   | ({ type: "reset" } & Fact)
-  | ({ type: "output"; output: "audio" | "text" } & Fact)
+  | ({ type: "output"; output: "audio" | "text"; reason?: string } & Fact)
   | { type: "notice"; message: string }
   | { type: "state"; state: SessionState; reason?: string }
   | ({ type: "session_ended"; reason: string } & Fact)

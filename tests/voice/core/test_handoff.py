@@ -12,6 +12,7 @@ from tests.fakes.gemini.turns import Call, Turn
 from tests.voice.conftest import Page, Workers
 from tests.voice.model_server import ModelServer, call
 from tests.voice.realtime_calls import a_turn, asked_in_text, asks, said, seeded_with
+from voxbridge.services.voice.core import capabilities
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.config import Config
 from voxbridge.shared.events import gateway
@@ -207,17 +208,16 @@ async def test_a_provider_without_a_key_is_refused_with_what_to_do(workers: Work
 
 
 @pytest.mark.parametrize("asked", [{"mode": "gemini"}, {"agent": "triage"}])
-async def test_a_session_whose_model_speaks_itself_cannot_be_asked_for_text(
+async def test_a_session_in_text_is_written_by_a_model_of_the_provider_of_one_that_speaks_itself(
     workers: Workers, page: Page, google: GeminiServer, tmp_path: Path, asked: dict[str, Any]
 ) -> None:
     folder = agents(tmp_path / "agents", triage=f"model: gemini:{LIVE}\n")
     async with workers.running(agents_dir=folder):
         await page.open(**asked, output="text")
-        ended = await page.event(ev.SessionEnded)
-    assert ended.error is not None
-    assert ended.error.code == "INVALID_ARGUMENT"
-    assert f"`output` must be audio with {LIVE}" in ended.error.message
-    assert google.attempts == 0
+        started = await page.event(ev.SessionStarted)
+        await page.ends()
+    assert (started.output, started.model) == ("text", capabilities.TEXT_MODELS["gemini"])
+    assert google.attempts == 0, "nobody speaks"
 
 
 async def test_a_function_that_there_is_not_is_named_in_the_log_and_passed_over(

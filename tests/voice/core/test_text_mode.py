@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from tests.voice.core.test_page_options import PageCall
-from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import capabilities, inputs
 from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.provider_events import (
+    AgentAudio,
+    AgentWords,
+    GenerationDone,
+    ModelTurnDone,
+    ProviderLost,
+    ProviderReady,
+    UserWords,
+)
+from voxbridge.services.voice.core.realtime import connection
 from voxbridge.shared.agents.model import Agent, AgentTeam, ModelName
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
@@ -65,10 +79,91 @@ def test_an_agent_that_takes_over_answers_as_the_user_last_wanted() -> None:
     )
     call = PageCall(team=team)
     call.log(OutputRequested(output="text"))
-    assert [agent.output for agent in call.state.team.agents] == ["text", "text", "audio"]
+    assert [agent.output for agent in call.state.team.agents] == ["text", "text", "text"]
 
 
-def test_a_model_that_speaks_itself_goes_on_speaking() -> None:
-    call = PageCall(SessionOptions(output="text"), team=AgentTeam(agents=(Agent(name="live", realtime=ModelName("gemini", "")),)))
+LIVE = AgentTeam(agents=(Agent(name="live", realtime=ModelName("gemini", "")),))
+
+
+def live(**given: Any) -> PageCall:
+    return PageCall(SessionOptions(output="text"), team=LIVE, **given)
+
+
+def test_in_text_a_model_of_its_provider_writes_in_place_of_one_that_speaks_itself() -> None:
+    call = live()
+    started = call.events(ev.SessionStarted)[-1]
+    assert (started.output, started.model, routes(call)) == ("text", capabilities.TEXT_MODELS["gemini"], ["nobody"])
+    assert (call.effects(out.Connect), call.state.realtime) == ([], None)
+    typed(call, "My name is Ada.", "Good day, Ada.")
+    assert call.last_effect(out.Complete)[1].provider == "gemini"
+    assert call.effects(out.Synthesize) == []
+    call.log(OutputRequested(output="audio"))
+    connects = call.last_effect(out.Connect)[1]
+    assert [message.text for message in connects.history] == ["My name is Ada.", "Good day, Ada."]
+    assert (connects.model, routes(call)[-1], call.state.team.output) == (capabilities.DEFAULT_MODELS["gemini"], "provider", "audio")
+
+
+def test_what_is_typed_before_it_listens_is_answered_by_the_model_that_speaks() -> None:
+    call = live()
+    typed(call, "Hello.", "Hello to you.")
+    call.log(OutputRequested(output="audio"))
+    call.log(gateway.TextReceived(text="Tell me a joke."))
+    call.take(ProviderReady(effect=call.last_effect(out.Connect)[0], audio_ms=0))
+    assert [one.text for one in call.outputs if isinstance(one, out.Say)] == ["Tell me a joke."], "no fault is told of: there was none"
+
+
+def test_what_was_spoken_is_known_in_text_and_is_not_heard_again_by_voice() -> None:
+    call = live()
+    call.log(OutputRequested(output="audio"))
+    effect = call.last_effect(out.Connect)[0]
+    call.take(ProviderReady(effect=effect, audio_ms=0))
+    call.take(UserWords(effect=effect, text="I like trains.", audio_ms=2_400, whole=True))
+    call.take(AgentAudio(effect=effect, audio_ms=2_600, ms=500))
+    call.take(AgentWords(effect=effect, text="So do I.", ms=500))
+    call.take(GenerationDone(effect=effect))
+    call.take(ModelTurnDone(effect=effect))
+    call.play(500, "finished")
+    call.log(OutputRequested(output="text"))
+    assert (call.state.realtime, routes(call)[-1]) == (None, "nobody")
+    call.log(gateway.TextReceived(text="What do I like?"))
+    assert [message.text for message in call.last_effect(out.Complete)[1].messages][-3:] == [
+        "I like trains.",
+        "So do I.",
+        "What do I like?",
+    ]
+    call.write("Trains.")
+    call.log(OutputRequested(output="audio"))
+    assert call.last_effect(out.Connect)[1].audio_from_ms == 2_600, "and what was said before is over"
+
+
+def test_a_voice_that_cannot_be_reached_leaves_the_conversation_in_text_and_what_was_asked_is_answered() -> None:
+    call = live()
+    call.log(OutputRequested(output="audio"))
+    call.log(gateway.TextReceived(text="Tell me a joke."))
+    for _ in range(connection.TRIES_LIMIT):
+        error = ev.Failure(code="PROVIDER_UNAVAILABLE", message="Nobody answers.", retryable=True)
+        call.take(ProviderLost(effect=call.last_effect(out.Connect)[0], code=1011, error=error))
+    changed = call.events(ev.OutputChanged)[-1]
+    assert (changed.output, changed.reason) == ("text", "The voice is away at the moment, so we go on in text. Nobody answers.")
+    assert [one.handled for one in call.events(ev.ProviderFailed)] == [True]
+    assert call.last_effect(out.Complete)[1].messages[-1].text == "Tell me a joke."
+    call.write("A horse walks into a bar.")
+    assert call.events(ev.AgentSaid)[-1].text == "A horse walks into a bar."
+    assert [(one.number, one.reason) for one in call.events(ev.TurnCompleted)] == [(1, "completed")]
+    assert call.state.phase == "open"
+
+
+def test_a_call_that_began_by_voice_ends_with_the_model_that_speaks() -> None:
+    call = PageCall(team=LIVE)
+    for _ in range(connection.TRIES_LIMIT):
+        error = ev.Failure(code="PROVIDER_UNAVAILABLE", message="Nobody answers.", retryable=True)
+        call.take(ProviderLost(effect=call.last_effect(out.Connect)[0], code=1011, error=error))
+    assert call.events(ev.OutputChanged) == []
+    assert call.state.pending.ending is not None, "it apologises, and ends then"
+
+
+def test_a_call_of_before_that_rule_goes_on_speaking() -> None:
+    call = PageCall(team=LIVE)
+    call.state.settings = msgspec.structs.replace(call.state.settings, rules=inputs.WRITES - 1)
     call.log(OutputRequested(output="text"))
     assert (call.state.phase, call.state.team.output, call.events(ev.OutputChanged)) == ("open", "audio", [])

@@ -19,7 +19,7 @@ import msgspec
 from tests.virtual_time import VirtualTimers
 from tests.voice.conversation import SID, START_US
 from tests.voice.orders.page import Page
-from tests.voice.orders.teams import FUNCTIONS, TEAMS
+from tests.voice.orders.teams import BEGIN_IN_TEXT, FUNCTIONS, TEAMS
 from voxbridge.services.voice.core import inputs, provider_events, step
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.turns import reopening
@@ -116,7 +116,8 @@ class Orders:
         """State of the worker before each input that is not yet in its journal."""
 
         client = gateway.ClientCapabilities(protocol="voxbridge.v1" if self._reports else "vox")
-        self.log(gateway.SessionRequested(mode="local", client=client))
+        options = gateway.SessionOptions(output="text" if team in BEGIN_IN_TEXT else "")
+        self.log(gateway.SessionRequested(mode="local", client=client, options=options))
         opened = inputs.Opened(
             worker="w",
             term=1,

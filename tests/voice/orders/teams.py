@@ -43,5 +43,10 @@ TEAMS: Final[dict[str, tuple[Agent, ...]]] = {
     "text": _team(host=_TEXT, advisor=_TEXT),
     "realtime first": _team(host=_LIVE, advisor=_LOCAL, clerk=_OPENAI, writer=_TEXT),
     "cascade first": _team(host=_LOCAL, advisor=_NATIVE, clerk=_MANUAL, writer=_TEXT),
+    "written gemini": _team(host=_LIVE, advisor=_LIVE),
+    "written openai": _team(host=_OPENAI, advisor=_LOCAL),
     "text first": _team(host=_TEXT, advisor=_OPENAI, clerk=_LOCAL, writer=_LIVE),
 }
+
+BEGIN_IN_TEXT: Final = ("written gemini", "written openai")
+"""Teams whose calls begin in text, whoever they are."""

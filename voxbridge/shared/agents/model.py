@@ -35,7 +35,8 @@ class ModelName(msgspec.Struct, frozen=True):
 class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An agent, resolved from its file, or from the session's options when there is no file.
 
-    Either `realtime` names the speech-to-speech model that hears and speaks, or the cascade does with `stt`, `llm` and `tts`.
+    Either `realtime` names the speech-to-speech model that hears and speaks, or the cascade does with `stt`, `llm` and `tts`. In text a
+    language model of the same provider, `llm`, writes in place of the former.
     """
 
     name: str
@@ -83,6 +84,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     knowledge: tuple[str, ...] = ()
     """Names of the account's knowledge graphs that an expert answers from."""
+
+    @property
+    def speaks_itself(self) -> bool:
+        """True while a speech-to-speech model hears and speaks; it cannot write."""
+        return self.realtime is not None and self.output == "audio"
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -50,7 +50,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """True if figures, dates and markup are made speakable before they are synthesised."""
 
     output: Literal["", "audio", "text"] = ""
-    """Way in which replies come while the agent is not a model that speaks itself, which can only speak; empty: as the agent says."""
+    """Way in which replies come; empty: as the agent says."""
 
     time_zone: str = ""
     """Time zone of the person, by its IANA name; empty: the installation's."""

@@ -254,9 +254,11 @@ class GenerationCancelled(Event, frozen=True, kw_only=True):
 
 @event("output.changed", writer="voice", visible=True)
 class OutputChanged(Event, frozen=True, kw_only=True):
-    """Replies are spoken, or only written, from here on, as the client asked; the conversation is the same."""
+    """Replies are spoken, or only written, from here on; the conversation is the same."""
 
     output: Literal["audio", "text"]
+    reason: str = ""
+    """Sentence for the user that says why, where the client did not ask for it: a model that speaks itself cannot be reached."""
 
 
 @event("conversation.reset", writer="voice", visible=True)

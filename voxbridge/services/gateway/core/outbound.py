@@ -198,7 +198,9 @@ def _reset(_: events.voice.ConversationReset, reader: Reader) -> Message | None:
 
 @_makes(events.voice.OutputChanged)
 def _output_changed(event: events.voice.OutputChanged, reader: Reader) -> Message | None:
-    return {"type": "output", "output": event.output} if reader.v1 else None
+    if not reader.v1:
+        return None
+    return {"type": "output", "output": event.output, **({"reason": event.reason} if event.reason else {})}
 
 
 @_makes(events.voice.AgentSaid)

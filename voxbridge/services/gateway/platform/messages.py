@@ -60,7 +60,7 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag="configure", rena
     """False: text is synthesised as the model wrote it."""
 
     output: Literal["audio", "text"] = "audio"
-    """`text`: the conversation begins in text. A model that speaks itself speaks all the same, and the page plays nothing."""
+    """`text`: the conversation begins in text, which a language model of its provider writes in place of a model that speaks itself."""
 
     modes: bool = False
     """True: the page goes from text to voice and back; models get `start_voice_session` and `end_voice_session`, which it answers. Only

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from voxbridge.services.voice.core import capabilities
+from voxbridge.services.voice.core import capabilities, inputs
 from voxbridge.services.voice.core.inputs import Opened
 from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.core.state import State
@@ -38,12 +38,22 @@ def of(request: SessionRequested, opened: Opened) -> tuple[Agent, ...]:
         # A requested `model` counts only without a named agent: it may belong to another provider.
         first = replace(first, voice=request.voice or first.voice, output=request.output or first.output)
     members = (first, *others)
-    return answering_in(members, options.output) if options.output else members
+    if options.output:
+        return answering_in(members, options.output, opened.rules)
+    return tuple(answering_in((agent,), agent.output, opened.rules)[0] for agent in members)
 
 
-def answering_in(agents: Iterable[Agent], output: Literal["audio", "text"]) -> tuple[Agent, ...]:
-    """Return the agents, each of which answers so if it can: a model that speaks itself cannot write."""
-    return tuple(agent if agent.realtime is not None else replace(agent, output=output) for agent in agents)
+def answering_in(agents: Iterable[Agent], output: Literal["audio", "text"], rules: int) -> tuple[Agent, ...]:
+    """Return the agents as they answer by voice or in text: a model that speaks itself cannot write, so one of its provider does."""
+
+    def answering(agent: Agent) -> Agent:
+        if agent.realtime is None:
+            return replace(agent, output=output)
+        if rules < inputs.WRITES:
+            return agent
+        return replace(agent, output=output, llm=ModelName(agent.realtime.provider) if output == "text" else agent.llm)
+
+    return tuple(answering(agent) for agent in agents)
 
 
 def providers(agent: Agent) -> set[str]:
@@ -117,7 +127,7 @@ def shared(state: State) -> bool:
 
 def model_of(agent: Agent, usual: str) -> str:
     """Return the name of the model that an agent uses; `usual` is that of the installation's own language model."""
-    if agent.realtime is not None:
+    if agent.realtime is not None and agent.speaks_itself:
         return agent.realtime.model or capabilities.DEFAULT_MODELS[agent.realtime.provider]
     if agent.llm.provider in ("", "local"):
         return agent.llm.model or usual

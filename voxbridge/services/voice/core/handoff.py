@@ -94,7 +94,7 @@ def settle(t: Transition) -> None:
     agents.enter(t, agent)
     t.outputs.append(out.Route(listening.route_of(t)))
     arrival = ARRIVAL if handoff.back else _arrival(agent)
-    if agent.realtime is not None:
+    if agent.speaks_itself:
         connection.begin(t, agent)
         connection.say(t, arrival)
         asked = f"{handoff.note} {arrival}"

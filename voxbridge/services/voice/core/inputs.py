@@ -37,7 +37,10 @@ PIECES: Final = 6
 GOES_ON: Final = 7
 """Rules from which on a sentence is over only if a word in small letters cannot take it on: "at 5 p.m. and said"."""
 
-RULES: Final = GOES_ON
+WRITES: Final = 8
+"""Rules from which on in text a language model writes in place of a model that speaks itself."""
+
+RULES: Final = WRITES
 """Newest rules that a session may go by: see `Opened.rules`."""
 
 
@@ -63,7 +66,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     """Rules that the session goes by: from 1 on each call carries the list of what may be called, and a yes counts for a question that was
     put word for word; from 2 on a reply is cut into sentences by the rules of its language; from 3 on a yes may have harmless words beside
     it; from 4 on a reply that goes on and on is stopped; from 5 on a question in a language without known answers says that it is answered
-    by a click; from 6 on a long utterance is transcribed in pieces. 0 in older journals."""
+    by a click; from 6 on a long utterance is transcribed in pieces; from 7 on a sentence may go on after an abbreviation; from 8 on a
+    language model writes in place of one that speaks itself. 0 in older journals."""
 
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from voxbridge.services.voice.core import agents as session_agents
 from voxbridge.services.voice.core import allowance, child, ending, inputs, page_functions
 from voxbridge.services.voice.core import outputs as out
@@ -26,7 +28,7 @@ def open_session(t: Transition, input: inputs.Opened) -> None:
     t.ownership.term = input.term
     t.append(ev.SessionOwned(worker=input.worker, term=input.term))
     agents = session_agents.of(request, input)
-    code, message = _wrong(request.mode, agents[0], input.providers)
+    code, message = _wrong(request.mode, agents[0], input)
     if not message:
         code, message = _unsupported(request, agents)
     if not message and request.functions:
@@ -62,7 +64,7 @@ def open_session(t: Transition, input: inputs.Opened) -> None:
     t.set_timer("idle", t.settings.idle_timeout_s * 1_000)
     child.begin(t)
     allowance.begin(t)
-    if agents[0].realtime is not None:
+    if agents[0].speaks_itself:
         realtime_connection.begin(t, agents[0])
     if is_the_accounts(t.state):
         screen.know(t, input.screen)
@@ -100,7 +102,7 @@ def _unsupported(request: SessionRequested, agents: Sequence[Agent]) -> tuple[Co
     speaks = next((agent for agent in agents if agent.realtime is not None), None)
     if not asked or speaks is None:
         return Code.INVALID_ARGUMENT, ""
-    model = session_agents.model_of(speaks, "")
+    model = session_agents.model_of(replace(speaks, output="audio"), "")
     return Code.INVALID_ARGUMENT, f"{', '.join(asked)} cannot be set with {model}, which decides that itself; leave it out."
 
 
@@ -114,10 +116,11 @@ def is_told(state: State) -> bool:
     return is_the_accounts(state) and state.request is not None and state.request.mode != "echo"
 
 
-def _wrong(mode: str, agent: Agent, providers: Sequence[str]) -> tuple[Code, str]:
+def _wrong(mode: str, agent: Agent, opened: inputs.Opened) -> tuple[Code, str]:
     """Return why a session cannot begin: an unsupported option, or a provider that is not configured here. Empty message: it can."""
-    if mode != "echo" and agent.realtime is not None and agent.output == "text":
-        model = session_agents.model_of(agent, "")
+    providers = opened.providers
+    if mode != "echo" and agent.realtime is not None and agent.output == "text" and opened.rules < inputs.WRITES:
+        model = session_agents.model_of(replace(agent, output="audio"), "")
         return Code.INVALID_ARGUMENT, f"`output` must be audio with {model}, which speaks itself; leave it out, or choose another model."
     missing = sorted({mode} - set(providers) if mode == "echo" else session_agents.providers(agent) - set(providers))
     if not missing:

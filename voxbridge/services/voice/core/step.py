@@ -157,7 +157,7 @@ def _said_by_provider(t: Transition, input: provider_events.ProviderInput) -> No
                 screen.connected(t)
         case provider_events.ProviderLost():
             faults.lost(t, input)
-            if realtime_connection.given_up(t) and not handoff.unreached(t, input.error):
+            if realtime_connection.given_up(t) and not handoff.unreached(t, input.error) and not text_mode.unreached(t, input.error):
                 if unanswered.owns_up_to_loss(t):
                     t.pending.ending = input.error
                 else:

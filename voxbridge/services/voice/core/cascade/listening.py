@@ -52,7 +52,7 @@ def route_of(t: Transition) -> Literal["detector", "provider", "echo", "nobody"]
     request, agent = t.state.request, t.team.agent
     if request is not None and request.mode == "echo":
         return "echo"
-    if agent.realtime is not None:
+    if agent.speaks_itself:
         return "provider"
     return "nobody" if agent.output == "text" else "detector"
 

@@ -91,7 +91,7 @@ def told(history: Sequence[Message], *, newest: int) -> str:
 
 def room(agent: Agent) -> int:
     """Return how much of the conversation an agent's model is given, in characters of English."""
-    if agent.realtime is not None:
+    if agent.realtime is not None and agent.speaks_itself:
         return REALTIME_WINDOWS.get(agent.realtime.provider, WINDOW_CHARACTERS)
     return WINDOWS.get(agent.llm.provider, WINDOW_CHARACTERS)
 

@@ -14,11 +14,12 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from voxbridge.services.voice.core import capabilities, provider_events
+from voxbridge.services.voice.core import capabilities, inputs, provider_events
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.core.state import (
     Closed,
+    Hearing,
     Note,
     Notice,
     Opening,
@@ -79,8 +80,12 @@ def begin(t: Transition, agent: Agent) -> None:
     if realtime is None or (realtime.provider, realtime.model) != (chosen.provider, model):
         if realtime is not None:
             leave(t)
+        heard_ms = t.client.heard_ms  # what was said to another model before is not sent to this one
         realtime = RealtimeState(
-            provider=chosen.provider, model=model, tool_calls=realtime.tool_calls if realtime is not None else ToolCalls()
+            provider=chosen.provider,
+            model=model,
+            hearing=Hearing(from_ms=heard_ms, audio_ms=heard_ms),
+            tool_calls=realtime.tool_calls if realtime is not None else ToolCalls(),
         )
     elif not realtime.can.resumes_with_changes:
         resumption = replace(realtime.resumption, handle="", resumable=False)
@@ -95,6 +100,8 @@ def leave(t: Transition) -> None:
     if realtime is not None:
         t.cancel(realtime.effect)
         t.cancel_timers(LEAVE, ANSWER, "words", "pause")
+        if t.settings.rules >= inputs.WRITES:
+            t.client.heard_ms = max(t.client.heard_ms, realtime.hearing.audio_ms)
         t.state.realtime = None
 
 
@@ -209,7 +216,7 @@ def lost(t: Transition, input: provider_events.ProviderLost) -> None:
         hearing=replace(realtime.hearing, audio_ms=max(realtime.hearing.audio_ms, input.audio_ms)),
     )
     if tries >= TRIES_LIMIT:
-        t.append(ev.ProviderFailed(part="llm", error=input.error, turn=t.counters.turns, handled=arriving(t.state)))
+        t.append(ev.ProviderFailed(part="llm", error=input.error, turn=t.counters.turns, handled=arriving(t.state) or may_write(t.state)))
         return
     connect(t, delay_ms=BACK_OFF_MS[min(tries, len(BACK_OFF_MS)) - 1])
 
@@ -220,6 +227,13 @@ def arriving(state: State) -> bool:
     if handoff is None or handoff.back or state.team.agent.name != handoff.target:
         return False
     return any(agent.name == handoff.source for agent in state.team.agents)
+
+
+def may_write(state: State) -> bool:
+    """Check whether a language model can go on in writing when there will be no connection: where the conversation began in text."""
+    request, agent = state.request, state.team.agent
+    began_in_text = request is not None and request.options.output == "text"
+    return began_in_text and agent.speaks_itself and state.settings.rules >= inputs.WRITES
 
 
 def given_up(t: Transition) -> bool:

@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from voxbridge.services.voice.core import inputs, provider_events
 from voxbridge.services.voice.core import outputs as out
-from voxbridge.services.voice.core import provider_events
 from voxbridge.services.voice.core.realtime import connection, tool_calls, transcripts
 from voxbridge.services.voice.core.state import Owed, RealtimeState
 from voxbridge.services.voice.core.transition import ANSWER, Transition
@@ -104,7 +104,8 @@ def settle(t: Transition) -> None:
     if realtime.owed.said:
         text = connection.GO_ON.format(realtime.owed.said)
     elif realtime.owed.question:
-        text = connection.ASKED.format(realtime.owed.question)
+        begins = t.settings.rules >= inputs.WRITES and not realtime.answered_at  # it was kept from nothing yet
+        text = realtime.owed.question if begins else connection.ASKED.format(realtime.owed.question)
     elif realtime.owed.turn:
         text = connection.ANSWER_AGAIN
     else:

@@ -38,5 +38,8 @@ class Client(msgspec.Struct, kw_only=True):
     microphone: Mark | None = None
     """Newest microphone frame whose position is known."""
 
+    heard_ms: int = 0
+    """Milliseconds of its microphone that a realtime model heard which takes no part any more."""
+
     sequence: int = 0
     """Sequence number of the first frame of the newest generation that was sent."""
