@@ -12,7 +12,7 @@ import { CallScreen } from "./call/screen";
 import { CallTalking } from "./call/talking";
 import { callUrl, configured, refusal } from "./configure";
 import { WINDOW_MS } from "./resume/backoff";
-import { AgentError, describeClose } from "./errors";
+import { AgentError, describeClose, isAboutVoice } from "./errors";
 import type { Unsubscribe } from "./events";
 import * as news from "./resume/news";
 import type { VoiceAgentOptions } from "./options";
@@ -58,7 +58,7 @@ export class VoiceAgent {
       devicesChanged: () => core.emitter.emit("devices", undefined),
     });
     this.#microphone = new CallMicrophone(core, this.#audio, this.#resumption);
-    this.#talking = new CallTalking(core, this.#audio, this.#microphone, (text) => void this.sendText(text));
+    this.#talking = new CallTalking(core, this.#audio, this.#microphone, (text) => this.#say(text));
     this.#decisions = new Decisions(core);
     this.#screen = new CallScreen(core);
     this.#ends = new CallEnds(core, this.#resumption, () => this.#hello(), () => this.#release());
@@ -343,7 +343,12 @@ export class VoiceAgent {
   async sendText(text: string): Promise<void> {
     const trimmed = text.trim();
     if (trimmed === "") return;
+    if (isAboutVoice(this.#core.snapshot.error)) this.clearError();
     if (!this.#core.inCall) await this.start({ microphone: false });
+    this.#say(trimmed);
+  }
+
+  #say(trimmed: string): void {
     this.#core.become(typed(this.#core.snapshot, trimmed));
     this.#core.send({ type: "text", text: trimmed, id: `${this.#core.platform.random()}` });
   }

@@ -5,6 +5,7 @@ export type ClientCode =
   | "MIC_NOT_FOUND"
   | "MIC_IN_USE"
   | "MIC_LOST"
+  | "VOICE_AWAY"
   | "INSECURE_CONTEXT"
   | "UNSUPPORTED_BROWSER"
   | "AUDIO_BLOCKED"
@@ -32,6 +33,7 @@ const CLIENT_ERRORS: Record<ClientCode, [message: string, action: string, retrya
   MIC_NOT_FOUND: ["No microphone was found.", "Connect one and start again, or type instead.", true],
   MIC_IN_USE: ["The microphone could not be opened.", "Close the program that uses it and start again, or type instead.", true],
   MIC_LOST: ["The microphone went away.", "Connect it again and unmute, or type instead.", true],
+  VOICE_AWAY: ["The voice is away at the moment.", "Type, or press the microphone to try again.", true],
   INSECURE_CONTEXT: [
     "Browsers give the microphone only to secure pages.",
     "Open it over https, or here as http://localhost.",
@@ -66,6 +68,11 @@ export class AgentError extends Error implements AgentErrorFields {
     const [message, action, retryable] = CLIENT_ERRORS[code];
     return new AgentError({ code, message: detail === undefined ? message : `${message} (${detail})`, action, retryable });
   }
+}
+
+/** Whether an error says why the person cannot talk: it holds until they do, or go on in text. */
+export function isAboutVoice(error: AgentErrorFields | null): boolean {
+  return error !== null && /^(MIC|VOICE)_/.test(error.code);
 }
 
 /** The error behind a refused `getUserMedia`. */

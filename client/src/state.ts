@@ -4,7 +4,7 @@
  */
 import type { Interruption } from "./resume/backoff";
 import { append, type Entry, type Handoff, key, MAX_ENTRIES, replace, type Said } from "./entries";
-import type { AgentErrorFields, Closed } from "./errors";
+import { type AgentErrorFields, type Closed, isAboutVoice } from "./errors";
 import type { Latency, Mode, Recap, ServerMessage, SessionState, Speaker, Usage } from "./socket/protocol";
 import { over, receiveWork } from "./work";
 
@@ -173,7 +173,7 @@ export function receive(snapshot: Snapshot, message: ServerMessage, now: number 
     case "turn_complete":
       return {
         ...snapshot,
-        error: null,
+        error: isAboutVoice(snapshot.error) ? snapshot.error : null,
         turn: message.turn,
         latency: message.latency && Object.keys(message.latency).length > 0 ? message.latency : snapshot.latency,
         ...spent(snapshot, message.usage),

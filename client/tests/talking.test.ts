@@ -119,9 +119,14 @@ test("a voice that cannot be reached leaves the conversation in text, with the r
   world.gateway.fact({ type: "output", output: "text", reason: "The voice is away." });
   await flushPromises();
   assert.deepEqual([agent.getSnapshot().microphone, agent.getSnapshot().connection], ["off", "connected"]);
-  assert.deepEqual([agent.getSnapshot().error?.message, agent.getSnapshot().error?.code], ["The voice is away.", "PROVIDER_UNAVAILABLE"]);
+  assert.deepEqual([agent.getSnapshot().error?.message, agent.getSnapshot().error?.code], ["The voice is away.", "VOICE_AWAY"]);
+  world.gateway.fact({ type: "turn_complete", turn: 1 });
+  assert.equal(agent.getSnapshot().error?.code, "VOICE_AWAY", "an answer in text does not bring the voice back");
   await agent.startVoice();
-  assert.equal(agent.getSnapshot().microphone, "on");
+  assert.deepEqual([agent.getSnapshot().microphone, agent.getSnapshot().error], ["on", null]);
+  world.gateway.fact({ type: "output", output: "text", reason: "The voice is away." });
+  await agent.sendText("then we write");
+  assert.equal(agent.getSnapshot().error, null, "the person has gone on in text");
 });
 
 test("each mode refuses what only the other one has, for good", async () => {

@@ -1,6 +1,6 @@
 /** The person's microphone in a call: open, muted, or held open by a key. Owns whether it is held. */
 import type { AgentAudio } from "../audio/agent-audio";
-import { AgentError } from "../errors";
+import { AgentError, isAboutVoice } from "../errors";
 import type { Resumption } from "../resume/resumption";
 import type { CallCore } from "./core";
 
@@ -24,7 +24,7 @@ export class CallMicrophone {
     const microphone = muted ? "muted" : "on";
     audio.device?.setMuted(muted);
     core.connection?.microphone(!muted && connection !== "connecting");
-    core.set({ microphone });
+    core.set({ microphone, error: !muted && isAboutVoice(core.snapshot.error) ? null : core.snapshot.error });
     resumption.amend({ microphone, pushToTalk });
     if (muted && was === "on" && connection !== "connecting") core.send({ type: "audio_end" });
   }

@@ -6,7 +6,7 @@ import type { AgentAudio } from "../audio/agent-audio";
 import { AgentError } from "../errors";
 import type { Json } from "../socket/protocol";
 import type { Tools } from "../tools";
-import type { CallCore } from "./core";
+import { type CallCore, fields } from "./core";
 import type { CallMicrophone } from "./microphone";
 
 /** Characters of a request that waits for the voice conversation. */
@@ -81,7 +81,7 @@ export class CallTalking {
   /** The voice is away, so the server goes on in text: the microphone closes, and the page says why. */
   refused(reason: string): void {
     this.end();
-    this.core.fail(new AgentError({ code: "PROVIDER_UNAVAILABLE", message: reason, action: "Type, or press the microphone to try again.", retryable: true }));
+    this.core.fail(new AgentError({ ...fields(AgentError.of("VOICE_AWAY")), message: reason }));
   }
 
   /** The call is over. */
