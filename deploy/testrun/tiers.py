@@ -333,6 +333,7 @@ PAGES: Final = (
     "tests/browser/test_page_functions.py",
     "tests/browser/test_page_reading.py",
     "tests/browser/test_rooms.py",
+    "tests/browser/test_text_and_voice.py",
     "tests/browser/test_tokens.py",
     "tests/browser/test_tools_room.py",
     "tests/browser/test_tools_work.py",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from tests.eventually import BOUND_S
 from voxbridge.shared.audio.frames import OUTPUT_RATE
@@ -75,6 +75,9 @@ class ModelServer:
         self.heard: list[int] = []
         """Approximate ms of audio of each transcription."""
 
+        self.usual = dict(USUAL)
+        """Answers of each part to a request that has none in the script."""
+
         self.running = 0
         self._scripts: dict[str, list[list[Any]]] = {part: [] for part in USUAL}
         self._server: asyncio.Server | None = None
@@ -99,7 +102,7 @@ class ModelServer:
         async with asyncio.timeout(BOUND_S), self._asked:
             await self._asked.wait_for(lambda: len(self.asked(part)) >= count)
 
-    async def __aenter__(self) -> ModelServer:
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
         return self
@@ -136,7 +139,9 @@ class ModelServer:
             writer.write(_head(200, "application/json", "content-length: 13") + b'{"models":{}}')
             await writer.drain()
             return True
-        part = PARTS[path]
+        part = PARTS.get(path)
+        if part is None:
+            return await self._answer(writer, "", [Status(404, f"There is no {path} here.")], stream=False)
         if part == "stt":
             self.heard.append(length // 32)
         async with self._asked:
@@ -144,7 +149,7 @@ class ModelServer:
             self._asked.notify_all()
         warming = body.get("max_tokens") == 1
         scripted = self._scripts[part]
-        answer = scripted.pop(0) if scripted and not warming else USUAL[part]
+        answer = scripted.pop(0) if scripted and not warming else self.usual[part]
         if part in ("stt", "turn") and length < _NO_SOUND:
             answer = [Status(400, "The recording has no samples.")]
         self.running += 1
