@@ -169,6 +169,28 @@ def test_one_conversation_by_text_and_voice_with_a_secret_that_the_page_never_ha
         assert session_of(own_product) == sid, "it was one session"
 
 
+def test_a_greeting_is_heard_and_an_order_that_is_asked_for_by_voice_is_looked_up_with_the_secret(
+    own_product: Product, model: ModelServer, shop: tuple[str, list[str]], open_page: OpenPage
+) -> None:
+    api, asked = shop
+    with embedded.site(embedded.example("order-tracking", own_product, embedded.make_key(own_product), api=api)) as address:
+        page = open_page(address)
+        page.get_by_role("button", name="Talk").click()
+        state(page, "Listening")
+        sid = session_of(own_product)
+        own_product.logged(sid, "agent.said", text="Hi! I can look up your order.")
+        data = base64.b64encode(pcm16(spoken(own_product.models, "Where is order ten forty two?"))).decode()
+        page.evaluate("([data, rate]) => window.__microphone.load('order', data, rate)", [data, RATE])
+        model.script("llm", call("check_order", '{"order_id": "1042"}'), ["It arrives tomorrow."])
+        page.evaluate("() => window.__microphone.say('order')")
+        own_product.logged(sid, "agent.said", text="It arrives tomorrow.")
+        shows(page, "It arrives tomorrow.")
+        assert "order" in heard(model)[-1].lower()
+        assert asked[-1] == "Bearer shop-secret"
+        assert "tomorrow" in next(message["content"] for message in model.asked("llm")[-1]["messages"] if message["role"] == "tool")
+        assert own_product.logged(sid, "turn.completed")[-1]["data"]["latency"]["first_audio_heard"] > 0, "the answer was heard"
+
+
 def test_without_a_microphone_the_conversation_goes_on_in_text_and_says_why(
     own_product: Product, model: ModelServer, open_page: OpenPage
 ) -> None:
