@@ -23,6 +23,7 @@ from bench.areas.awareness import awareness
 from bench.areas.barge_in import barge_in
 from bench.areas.choices import choices
 from bench.areas.doors import doors
+from bench.areas.embedded import embedded
 from bench.areas.functions import functions
 from bench.areas.gateway_back import gateway_back
 from bench.areas.handlers import handlers
@@ -90,6 +91,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "past": past,
     "long_call": long_call,
     "barge_in": barge_in,
+    "embedded": embedded,
     "warm": warm,
     "choices": choices,
     "officer": officer,
