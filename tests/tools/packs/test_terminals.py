@@ -208,14 +208,15 @@ async def test_an_agent_is_told_words_and_a_shell_is_not(ask: Asking, captain: C
         return "> WRITE THE[31M TESTS" in (await ask.answer("read_terminal", terminal="mine"))["text"]
 
     await eventually(answers)
-    for clause in ("When Bash is done, paste its stiff into Mine", "if all is well, and once bash finishes tell it so"):
+    await ask.answer("start_terminal", program="mine", name="Ada")
+    for clause in ("When Ada is done, paste its stiff into Mine", "if all is well, and once ada finishes tell it so"):
         meant = await ask.refusal("send_to_terminal", terminal="mine", text=f"write more. {clause}")
         assert (meant.code, meant.field) == (Code.INVALID_ARGUMENT, "text")
         assert clause[-25:] in meant.message
     for words in (
-        "write more when bash is done",
+        "write more when ada is done",
         "go on. When it is done, run it",
-        "go on. If bashing helps, do it",
+        "go on. When bash is done, do it",
         "tell me when mine is",
     ):
         assert (await ask.answer("send_to_terminal", terminal="mine", text=words))["spoken"] == "Mine has it."

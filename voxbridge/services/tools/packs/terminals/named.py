@@ -28,7 +28,7 @@ _SOUNDS: Final = (
 )
 _CONDITION: Final = re.compile(
     r"(?:^|[.;:!?,]\s|\s(?=(?:and|then|but)\s))"
-    r"(?=(?P<clause>(?:(?:and|then|but)\s+)*(?:when|whenever|once|as soon as|after|if|until)\s+(?P<of>[^.;:!?]+)))",
+    r"(?=(?P<clause>(?:(?:and|then|but)\s+)*(?:when|whenever|once|as soon as|after)\s+(?P<of>[^.;:!?]+)))",
     re.IGNORECASE,
 )
 """Clause with a condition, up to the end of its sentence."""
@@ -67,9 +67,10 @@ def listed(cards: Sequence[Card]) -> str:
 
 
 def condition(cards: Sequence[Card], card: Card, text: str) -> str:
-    """Return the clause of a text for `card` that says what is to happen when another terminal has done something; "" if there is none.
-    Only who gives the orders can see to that, so the clause was meant for them, and was not understood."""
-    others = {name for other in cards if other.id != card.id for name in _names(other)} - set(_names(card))
+    """Return the clause of a text for `card` that says what is to happen when another agent has done something; "" if there is none. Only
+    who gives the orders can see to that, so the clause was meant for them, and was not understood. A shell that is called build is another
+    matter: an agent may well be told what to do when the build is done."""
+    others = {name for other in cards if other.id != card.id and other.kind == "agent" for name in _names(other)} - set(_names(card))
     for found in _CONDITION.finditer(text):
         subject = f"{_plain(found['of'])} "
         if any(subject.startswith(f"{name} ") for name in others if name):
