@@ -34,11 +34,10 @@ class PageCall(Conversation):
         greeting: str = "",
         macros: tuple[Spoken, ...] = (),
         mode: gateway.Mode = "local",
+        functions: tuple[Function, ...] = (HANDLER,),
     ) -> None:
         self._options, self._key = options or SessionOptions(), key
-        super().__init__(
-            team=team, greeting=greeting, macros=macros, functions=(HANDLER,), providers=("local", "echo", "gemini"), mode=mode
-        )
+        super().__init__(team=team, greeting=greeting, macros=macros, functions=functions, providers=("local", "echo", "gemini"), mode=mode)
 
     def log(self, event: Any) -> list[Any]:
         """Take an event of the log; the request has the page's options."""

@@ -19,6 +19,7 @@ from voxbridge.services.voice.core.provider_events import (
     UserWords,
 )
 from voxbridge.services.voice.core.realtime import connection
+from voxbridge.shared.agents import talking
 from voxbridge.shared.agents.model import Agent, AgentTeam, ModelName
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
@@ -167,3 +168,12 @@ def test_a_call_of_before_that_rule_goes_on_speaking() -> None:
     call.state.settings = msgspec.structs.replace(call.state.settings, rules=inputs.WRITES - 1)
     call.log(OutputRequested(output="text"))
     assert (call.state.phase, call.state.team.output, call.events(ev.OutputChanged)) == ("open", "audio", [])
+
+
+def test_what_leads_to_where_one_is_already_is_not_offered() -> None:
+    call = PageCall(SessionOptions(output="text"), functions=(talking.START, talking.END))
+    typed(call, "Hello.", "Hello to you.")
+    call.log(OutputRequested(output="audio"))
+    typed(call, "And now?", "We talk.")
+    offered = [{one.name for one in asked.functions if one.name.endswith("session")} for _, asked in call.effects(out.Complete)]
+    assert offered == [{"start_voice_session"}, {"end_voice_session"}]

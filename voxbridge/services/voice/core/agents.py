@@ -12,6 +12,7 @@ from voxbridge.services.voice.core.inputs import Opened
 from voxbridge.services.voice.core.prompt import prompt
 from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.core.transition import Transition
+from voxbridge.shared.agents import talking
 from voxbridge.shared.agents.functions import Function, is_names, with_names
 from voxbridge.shared.agents.model import HANDOFF, Agent, ModelName, Realtime, handoff_function
 from voxbridge.shared.events.gateway import SessionRequested
@@ -81,6 +82,12 @@ def enter(t: Transition, agent: Agent) -> None:
     state.team.instructions, state.team.functions = _told(state, agent)
 
 
+def answers_in(t: Transition, agent: Agent) -> None:
+    """Go on with the same agent and the same model, which answers by voice or in text from here on."""
+    t.team.agent, t.team.output = agent, agent.output
+    t.team.functions = _told(t.state, agent)[1]
+
+
 def know_macros(t: Transition, macros: tuple[Spoken, ...]) -> None:
     """Take the macros of the account as they are now. A connection to a realtime model keeps the names that it was opened with."""
     t.team.macros = macros
@@ -109,6 +116,9 @@ def read_ahead(state: State) -> tuple[tuple[str, tuple[Function, ...]], ...]:
 def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
     """Return the instructions of an agent and the functions that it may call."""
     allowed = tuple(one for one in state.team.catalogue if (one.listed if agent.tools is None else one.name in agent.tools))
+    if state.settings.rules >= inputs.WRITES:  # a small model would ask once more for what it has just been given
+        there = talking.START if agent.output == "audio" else talking.END
+        allowed = tuple(one for one in allowed if one.name != there.name)
     names = {"name": [macro.name for macro in state.team.macros[-MACROS_TOLD:]]}
     allowed = tuple(with_names(one, names) if one.name in MACRO_FUNCTIONS else one for one in allowed)
     if thinks_here(agent):  # it may name others as well; a vendor's model is held to an enum, and this session may make a new graph

@@ -73,7 +73,7 @@ def _answering(t: Transition, output: Literal["audio", "text"]) -> Agent:
 
 def _enter(t: Transition, agent: Agent) -> None:
     if agent.realtime is None:
-        t.team.agent, t.team.output = agent, agent.output
+        agents.answers_in(t, agent)
         return
     if t.state.realtime is not None:
         transcripts.final(t)
