@@ -32,6 +32,28 @@ def clicks(ms: int, *, every_ms: int = 300) -> bytes:
     return (samples * 32_767).astype("<i2").tobytes()
 
 
+def typing(ms: int) -> bytes:
+    """Return keys that are pressed 4 to 16 times a second: bursts of noise that fade in 2 to 20 ms."""
+    chance = np.random.default_rng(7)
+    samples, at = np.zeros(ms * INPUT_RATE // 1_000), 0
+    while at < len(samples):
+        time = np.arange(min(INPUT_RATE // 4, len(samples) - at)) / INPUT_RATE
+        burst = chance.standard_normal(len(time)) * np.exp(-time / chance.uniform(0.002, 0.02))
+        samples[at : at + len(time)] += burst * chance.uniform(0.03, 0.3)
+        at += int(chance.uniform(0.06, 0.25) * INPUT_RATE)
+    return (np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes()
+
+
+def beeps(ms: int) -> bytes:
+    """Return a tone each second, of 50 to 400 ms and 300 to 2,500 Hz."""
+    chance = np.random.default_rng(7)
+    samples = np.zeros(ms * INPUT_RATE // 1_000)
+    for start in range(0, len(samples), INPUT_RATE):
+        time = np.arange(min(int(chance.uniform(0.05, 0.4) * INPUT_RATE), len(samples) - start)) / INPUT_RATE
+        samples[start : start + len(time)] = np.sin(2 * np.pi * chance.uniform(300, 2_500) * time) * chance.uniform(0.05, 0.4)
+    return (samples * 32_767).astype("<i2").tobytes()
+
+
 @cache
 def speech(ms: int) -> bytes:
     """Return a voice that sings vowels for `ms`."""

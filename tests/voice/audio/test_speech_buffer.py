@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.voice.sounds import clicks, noise, silence, speech
+from tests.voice.sounds import beeps, clicks, noise, silence, speech, typing
 from voxbridge.services.voice.audio.speech_buffer import LONGEST_MS, PREROLL_MS, SpeechBuffer, Voice
-from voxbridge.services.voice.audio.vad import PAUSE_WINDOWS, START_WINDOWS, STOP_WINDOWS, WINDOW_MS, SileroModel
+from voxbridge.services.voice.audio.vad import PAUSE_WINDOWS, START, START_WINDOWS, STOP_WINDOWS, SURE, WINDOW_MS, SileroModel
 from voxbridge.services.voice.core.inputs import VoicePaused, VoiceStarted, VoiceStopped
 from voxbridge.services.voice.core.outputs import AUDIO_END
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -22,8 +22,11 @@ SLACK = 64 * 1024
 class Loudness:
     """A model of the same shape that takes loud audio for speech: for tests of the buffer, where weights would only cost time."""
 
+    def __init__(self, sure: float = START) -> None:
+        self.sure = sure
+
     def run(self, window: Any, state: Any) -> tuple[float, Any]:
-        return float(np.abs(window[64:]).mean() > 0.1), state
+        return self.sure * float(np.abs(window[64:]).mean() > 0.1), state
 
 
 def hear(model: Any, pcm: bytes, size: int = 640) -> tuple[SpeechBuffer, list[Voice]]:
@@ -44,7 +47,9 @@ def loud(ms: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "sound", [silence(4_000), noise(4_000), noise(4_000, level=0.3), clicks(4_000)], ids=["silence", "noise", "loud noise", "clicks"]
+    "sound",
+    [silence(4_000), noise(4_000), noise(4_000, level=0.3), clicks(4_000), typing(20_000), beeps(20_000)],
+    ids=["silence", "noise", "loud noise", "clicks", "typing", "beeps"],
 )
 def test_what_is_no_voice_is_not_heard(silero: SileroModel, sound: bytes) -> None:
     assert hear(silero, sound)[1] == []
@@ -101,6 +106,14 @@ def test_speech_is_as_many_windows_in_a_row_as_it_says() -> None:
     assert (started.audio_ms, paused.audio_ms, stopped.audio_ms) == (0, START_WINDOWS * WINDOW_MS, START_WINDOWS * WINDOW_MS)
     assert len(hear(Loudness(), window * START_WINDOWS + silence((STOP_WINDOWS - 1) * WINDOW_MS))[1]) == 2
     assert len(hear(Loudness(), window * START_WINDOWS + silence((PAUSE_WINDOWS - 1) * WINDOW_MS))[1]) == 1
+
+
+def test_a_sure_model_needs_one_window_less() -> None:
+    window = loud(WINDOW_MS)
+    started, _, stopped = hear(Loudness(SURE), silence(WINDOW_MS) + window * (START_WINDOWS - 1) + silence(500))[1]
+    assert (started.audio_ms, stopped.audio_ms) == (WINDOW_MS, START_WINDOWS * WINDOW_MS)
+    assert hear(Loudness(SURE - 0.01), window * (START_WINDOWS - 1) + silence(500))[1] == []
+    assert hear(Loudness(1.0), window * (START_WINDOWS - 2) + silence(500))[1] == [], "a click may be sure too"
 
 
 def test_each_pause_in_speech_is_told_once() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from voxbridge.services.voice.audio.vad import PAUSE_WINDOWS, START_WINDOWS, STOP_WINDOWS, WINDOW, WINDOW_MS, Detector, VoiceModel
+from voxbridge.services.voice.audio.vad import WINDOW, WINDOW_MS, Detector, VoiceModel
 from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core.outputs import AUDIO_END
 from voxbridge.shared.audio.frames import INPUT_RATE
@@ -51,16 +51,18 @@ class SpeechBuffer:
             offset = self._seen - self._start
             change = self._detector.feed(self._audio[offset : offset + _WINDOW_BYTES])
             self._seen += _WINDOW_BYTES
+            if change is None:
+                continue
+            since_ms = self._detector.windows * WINDOW_MS
+            at_ms = max(0, self._seen // _BYTES_PER_MS - since_ms)
             if change == "started":
-                began_ms = max(0, self._seen // _BYTES_PER_MS - START_WINDOWS * WINDOW_MS)
                 if self._keep_from is None:  # otherwise it continues an utterance, which is transcribed from its start
-                    self._keep_from = max(self._start, (began_ms - PREROLL_MS) * _BYTES_PER_MS)
-                self._hear(inputs.VoiceStarted(began_ms))
+                    self._keep_from = max(self._start, (at_ms - PREROLL_MS) * _BYTES_PER_MS)
+                self._hear(inputs.VoiceStarted(at_ms))
             elif change == "paused":
-                self._hear(inputs.VoicePaused(self._seen // _BYTES_PER_MS - PAUSE_WINDOWS * WINDOW_MS))
-            elif change == "stopped":
-                silence_ms = STOP_WINDOWS * WINDOW_MS
-                self._hear(inputs.VoiceStopped(self._seen // _BYTES_PER_MS - silence_ms, silence_ms))
+                self._hear(inputs.VoicePaused(at_ms))
+            else:
+                self._hear(inputs.VoiceStopped(at_ms, since_ms))
         self._trim(end)
 
     def restore(self, start: int, heard: Iterable[bytes | memoryview], *, utterance_ms: int | None, speaking: bool) -> None:

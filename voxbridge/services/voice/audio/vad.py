@@ -25,6 +25,9 @@ STOP: Final = 0.35
 START_WINDOWS: Final = 3
 """Consecutive windows of voice that make speech: 96 ms, so that a click or a key press is not speech."""
 
+SURE: Final = 0.8
+"""Probability of a window with which one window less makes speech. Sounds that are no voice seldom reach it (docs/performance.md)."""
+
 STOP_WINDOWS: Final = 8
 """Consecutive windows of silence that end speech: 256 ms."""
 
@@ -66,14 +69,16 @@ class Detector:
 
     def __init__(self, model: VoiceModel) -> None:
         self.speaking = False
+        self.windows = 0
+        """Consecutive windows that made the last change."""
+
         self._model = model
         self._state = np.zeros((2, 1, 128), dtype=np.float32)
         self._window = np.zeros(_CONTEXT + WINDOW, dtype=np.float32)
         self._run = 0
 
     def feed(self, pcm: bytes | bytearray | memoryview) -> Change | None:
-        """Take one window of PCM16. Return the change that it completes: speech began `START_WINDOWS` windows ago, it has been silent for
-        `PAUSE_WINDOWS`, or it ended `STOP_WINDOWS` ago."""
+        """Take one window of PCM16. Return the change that it completes: speech began, is silent, or ended `windows` ago."""
         self._window[:_CONTEXT] = self._window[WINDOW:]
         self._window[_CONTEXT:] = np.frombuffer(pcm, dtype="<i2")
         self._window[_CONTEXT:] /= 32_768.0
@@ -81,16 +86,19 @@ class Detector:
         if self.speaking:
             self._run = self._run + 1 if probability < STOP else 0
             if self._run >= STOP_WINDOWS:
-                self.speaking, self._run = False, 0
-                return "stopped"
+                return self._changed("stopped", speaking=False)
             if self._run == PAUSE_WINDOWS:
+                self.windows = self._run
                 return "paused"
         else:
             self._run = self._run + 1 if probability >= START else 0
-            if self._run >= START_WINDOWS:
-                self.speaking, self._run = True, 0
-                return "started"
+            if self._run >= (START_WINDOWS - 1 if probability >= SURE else START_WINDOWS):
+                return self._changed("started", speaking=True)
         return None
+
+    def _changed(self, change: Change, *, speaking: bool) -> Change:
+        self.speaking, self.windows, self._run = speaking, self._run, 0
+        return change
 
     def believe(self, speaking: bool) -> None:
         """Continue from the state that another detector had at this place."""
