@@ -252,7 +252,7 @@ export class VoiceAgent {
     } else if (message.type === "session_ended") {
       this.#resumption.drop();
     } else if (message.type === "output" && message.reason !== undefined && !replayed) {
-      this.#talking.refused(message.reason);
+      this.#talking.away(message.reason);
     } else if (message.type === "error") {
       const error = new AgentError(this.#core.snapshot.error ?? AgentError.of("CONNECTION_FAILED"));
       if (this.#ends.starting) this.#ends.abandon(error);

@@ -79,7 +79,7 @@ export class CallTalking {
   }
 
   /** The voice is away, so the server goes on in text: the microphone closes, and the page says why. */
-  refused(reason: string): void {
+  away(reason: string): void {
     this.end();
     this.core.fail(new AgentError({ ...fields(AgentError.of("VOICE_AWAY")), message: reason }));
   }
