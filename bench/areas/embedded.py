@@ -8,20 +8,18 @@ default UI. The sound is measured in the page, at the microphone and before the 
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import subprocess
+import itertools
+import re
 import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from bench import figures
 from bench.areas.audio import Found, Say
+from bench.program import put, result
 from bench.report import Figure
-from bench.stack import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -41,6 +39,7 @@ _THEMES: Final = ("the sea", "a mountain", "a small town", "a journey")
 _WORDS: Final = 12
 """Words of an answer that are written before it is interrupted: more than those that fill a wait."""
 
+_SUM: Final = "what two and two is"
 _CUT_MS: Final = 2_000
 """Milliseconds without a network."""
 
@@ -100,25 +99,7 @@ async def embedded(quick: bool, say: Say) -> Found:
     """Measure a page that embeds an agent; a run that fails is a missed target."""
     times = 2 if quick else TIMES
     say(f"embedded: a page goes from text to voice, loses its network and interrupts, {times} times each")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.areas.embedded", str(times)),
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(TIMEOUT_S):
-            said, words = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    lines = (words if process.returncode else said).decode(errors="replace").strip().splitlines() or [""]
-    try:
-        found = msgspec.json.decode(lines[-1].encode(), type=Times)
-    except msgspec.DecodeError as error:
-        raise ValueError(lines[-1][:200]) from error
+    found = await result("bench.areas.embedded", str(times), kind=Times, within_s=TIMEOUT_S)
     rows = (
         ("embedded.first_sound", "microphone allowed → first sound of the pending answer, local models, p50", found.first_sound, SPOKEN_MS),
         ("embedded.back", "network back → the page is back in its call, nothing twice, p50", found.back, BACK_MS),
@@ -135,46 +116,32 @@ async def embedded(quick: bool, say: Say) -> Found:
 def taken(times: int) -> Times:
     """Return what was measured; raises `RuntimeError` without a Chromium."""
     # Imported here, because machines that only read figures may lack the browser tools.
-    from playwright.sync_api import sync_playwright
-
-    from deploy.browser import find
-    from tests.browser.conftest import FLAGS
+    from bench.clients.chromium import product_and_browser
     from tests.browser.stage import embedded as pages
     from tests.browser.stage.barge_in import QUIET
     from tests.browser.stage.cable import cable
-    from tests.browser.stage.product import running
-    from tests.browser.stage.speech import LOUD, RATE, pcm16, spoken
+    from tests.browser.stage.speech import LOUD, RATE, human, pcm16, spoken
     from tests.browser.stage.studio import MICROPHONE
     from tests.running_models import running_models
 
-    path = find()
-    if path is None:
-        raise RuntimeError("There is no Chromium: run `python3 deploy/browser.py`.")
     models = running_models()
-    clip = base64.b64encode(pcm16(spoken(models, "Stop, please."))).decode()
+    sounds = (spoken(models, "Stop, please."), spoken(models, "Wait a moment."), human())
+    clips = itertools.cycle([base64.b64encode(pcm16(sound)).decode() for sound in sounds])
     found = Times([], [], [])
-    with (
-        tempfile.TemporaryDirectory(prefix="voxbridge-bench-") as folder,
-        running(Path(folder), models, environment={"VOXBRIDGE_SYNC_INTERVAL": "always"}) as product,
-        sync_playwright() as play,
-    ):
-        browser = play.chromium.launch(executable_path=path, headless=True, args=[*FLAGS, "--use-fake-ui-for-media-stream"])
-        try:
-            for _ in range(times):
-                html = pages.example("vanilla", product, pages.make_key(product))  # a key has two calls at a time, and pages leave theirs
-                with cable(product.url) as wire, pages.site(html.replace(product.url, wire.url)) as address:
-                    page = browser.new_context().new_page()
-                    page.set_default_timeout(_WAIT_MS)
-                    page.add_init_script(path=MICROPHONE)
-                    page.add_init_script(_SOUND.replace("ONSET", str(LOUD)).replace("QUIET", str(QUIET)))
-                    page.goto(address)
-                    found.back.append(_back(page, wire))
-                    found.first_sound.append(_first_sound(page))
-                    page.evaluate("([data, rate]) => window.__microphone.load('stop', data, rate)", [clip, RATE])
-                    found.silence.append(_silence(page))
-                    page.context.close()
-        finally:
-            browser.close()
+    with product_and_browser(models) as (product, browser):
+        for _ in range(times):
+            html = pages.example("vanilla", product, pages.make_key(product))  # a key has two calls at a time, and pages leave theirs
+            with cable(product.url) as wire, pages.site(html.replace(product.url, wire.url)) as address:
+                page = browser.new_context().new_page()
+                page.set_default_timeout(_WAIT_MS)
+                page.add_init_script(path=MICROPHONE)
+                page.add_init_script(_SOUND.replace("ONSET", str(LOUD)).replace("QUIET", str(QUIET)))
+                page.goto(address)
+                found.back.append(_back(page, wire))
+                found.first_sound.append(_first_sound(page))
+                page.evaluate("([data, rate]) => window.__microphone.load('stop', data, rate)", [next(clips), RATE])
+                found.silence.append(_silence(page))
+                page.context.close()
     return found
 
 
@@ -211,10 +178,13 @@ def _back(page: Page, wire: Cable) -> float:
 def _first_sound(page: Page) -> float:
     """Ask for voice and something besides, and return the milliseconds from the microphone to the answer's first sound."""
     page.evaluate("window.__listen()")
-    _says(page, "Switch to voice, and tell me what two and two is.")
+    _says(page, f"Switch to voice, and tell me {_SUM}.")
     page.wait_for_function("window.__heard().allowed > 0 && window.__heard().loudspeaker > window.__heard().allowed")
     heard = page.evaluate("window.__heard()")
     _until_ready(page, "Listening")
+    answer = page.get_by_role("log").inner_text().rpartition(_SUM)[2]
+    if not re.search(r"\b(four|4)\b", answer, re.IGNORECASE):
+        raise RuntimeError(f"The answer to what two and two is: {answer.strip()!r}")
     return float(heard["loudspeaker"] - heard["allowed"])
 
 
@@ -236,4 +206,4 @@ def _silence(page: Page) -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(msgspec.json.encode(taken(int(sys.argv[1]))).decode() + "\n")
+    put(taken(int(sys.argv[1])))
