@@ -7,34 +7,26 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, expect
 
-from tests.browser.stage import embedded
+from tests.browser.stage import embedded, embedding
 from tests.browser.stage.cable import cable
+from tests.browser.stage.embedding import OpenPage, says, session_of, shows, state
 from tests.browser.stage.product import Product, running
 from tests.browser.stage.speech import RATE, pcm16, spoken
-from tests.browser.stage.studio import MICROPHONE, WAIT_MS, Studio
-from tests.browser.test_page_functions import scripted
+from tests.browser.stage.studio import WAIT_MS, Studio
+from tests.browser.stage.thread import in_thread
 from tests.running_models import RunningModels
 from tests.voice.model_server import ModelServer, call
 
 pytestmark = pytest.mark.timeout(300)
-OpenPage = Callable[..., Page]
-COUNTED = """
-window.__asked = 0;
-const open = navigator.mediaDevices.getUserMedia;
-navigator.mediaDevices.getUserMedia = (...of) => { window.__asked += 1; return open(...of); };
-"""
-
-
 BLOCKED = """
 const resume = AudioContext.prototype.resume;
 const touched = () => navigator.userActivation.hasBeenActive;
@@ -48,7 +40,7 @@ window.AudioContext = class extends AudioContext {
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
-    with scripted() as found:
+    with in_thread(ModelServer()) as found:
         yield found
 
 
@@ -71,49 +63,13 @@ def own_product(
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    complaints: list[str] = []
-
-    def complain(message: ConsoleMessage) -> None:
-        complaints.append(message.text)
-
-    with ExitStack() as pages:
-
-        def open_page(address: str, **options: Any) -> Page:
-            context = browser.new_context(viewport={"width": 900, "height": 700}, **options)
-            pages.callback(context.close)
-            page = context.new_page()
-            page.set_default_timeout(WAIT_MS)
-            page.add_init_script(path=MICROPHONE)
-            page.add_init_script(COUNTED)
-            page.on("console", complain)
-            page.goto(address)
-            return page
-
-        yield open_page
-    sys.stdout.write("\n".join(complaints))
-
-
-def says(page: Page, text: str) -> None:
-    page.get_by_label("Message").fill(text)
-    page.get_by_role("button", name="Send").click()
-
-
-def shows(page: Page, text: str) -> None:
-    expect(page.get_by_role("log")).to_contain_text(text, timeout=WAIT_MS)
-
-
-def state(page: Page, text: str) -> None:
-    expect(page.get_by_role("status")).to_have_text(text, timeout=WAIT_MS)
+    with embedding.pages(browser) as found:
+        yield found
 
 
 def heard(model: ModelServer) -> list[str]:
     """Return what users said, as the model was told it last."""
     return [message["content"] for message in model.asked("llm")[-1]["messages"] if message["role"] == "user"]
-
-
-def session_of(product: Product) -> str:
-    found = httpx.get(f"{product.url}/api/sessions").raise_for_status().json()["sessions"]
-    return str(found[0]["id"])
 
 
 def test_one_conversation_by_text_and_voice_with_a_secret_that_the_page_never_has(

@@ -5,15 +5,13 @@ The language model is scripted, since the page is under test; all else is the pr
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -22,6 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.stage.product import Product, running
 from tests.browser.stage.speech import RATE, pcm16, spoken
 from tests.browser.stage.studio import MICROPHONE, ROOT, WAIT_MS, Studio
+from tests.browser.stage.thread import in_thread
 from tests.running_models import RunningModels
 from tests.voice.model_server import ModelServer, call
 from voxbridge.shared.agents.functions import BROWSER_FUNCTIONS
@@ -31,31 +30,9 @@ TITLE = "Prices of tea 2026"
 OpenPage = Callable[[str], Page]
 
 
-@contextmanager
-def scripted() -> Iterator[ModelServer]:
-    """Run a scripted language model in a thread of its own."""
-    server, loop = ModelServer(), asyncio.new_event_loop()
-    ready, over = threading.Event(), asyncio.Event()
-
-    async def serve() -> None:
-        async with server:
-            ready.set()
-            await over.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    assert ready.wait(10)
-    try:
-        yield server
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join(10)
-        loop.close()
-
-
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
-    with scripted() as found:
+    with in_thread(ModelServer()) as found:
         yield found
 
 

@@ -6,7 +6,6 @@ The models are stand-ins, those of vendors at their own protocols; all else is t
 from __future__ import annotations
 
 import base64
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +13,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.stage import embedded
+from tests.browser.stage.embedding import pages, says, session_of, shows, state
 from tests.browser.stage.minds import Mind, mind
 from tests.browser.stage.product import Product, running
-from tests.browser.stage.studio import MICROPHONE, PICTURES, WAIT_MS
-from tests.browser.test_embedded import COUNTED, says, session_of, shows, state
+from tests.browser.stage.studio import PICTURES
 from tests.fakes.gemini.server import Refusal
 from tests.voice.providers.page_suite import Reply
 from tests.voice.providers.test_provider_suite import Gemini
@@ -50,24 +49,6 @@ def product_of(thinking: Mind, folder: Path) -> Iterator[Product]:
         yield found
 
 
-@contextmanager
-def page_at(browser: Browser, address: str) -> Iterator[Page]:
-    """Open a page, whose microphone says `words`."""
-    context = browser.new_context(viewport={"width": 900, "height": 700})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.add_init_script(path=MICROPHONE)
-    page.add_init_script(COUNTED)
-    page.on("console", _complain)
-    page.goto(address)
-    yield page
-    context.close()
-
-
-def _complain(message: ConsoleMessage) -> None:
-    sys.stdout.write(f"{message.text}\n")
-
-
 def speaks(page: Page) -> None:
     """Say something into the page's microphone; the stand-in knows what."""
     data = base64.b64encode(silence(400) + speech(1_500) + silence(900)).decode()
@@ -83,8 +64,9 @@ def test_text_then_voice_then_a_reload_then_another_gateway_then_text_is_one_con
         key = embedded.make_key(product, mode=thinking.mode)
         with (
             embedded.site(embedded.example("vanilla", product, key)) as address,
-            page_at(browser, address) as page,
+            pages(browser) as open_page,
         ):
+            page = open_page(address)
             shows(page, "Hi! Ask me when your train leaves.")
             thinking.writes("Good day, Ada.")
             says(page, "My name is Ada.")
@@ -142,7 +124,8 @@ def test_text_then_voice_then_a_reload_then_another_gateway_then_text_is_one_con
 def test_a_voice_that_cannot_be_reached_leaves_the_page_in_text_with_what_was_asked_answered(browser: Browser, tmp_path: Path) -> None:
     with mind("gemini", tmp_path) as thinking, product_of(thinking, tmp_path) as product:
         key = embedded.make_key(product, mode=thinking.mode)
-        with embedded.site(embedded.example("vanilla", product, key)) as address, page_at(browser, address) as page:
+        with embedded.site(embedded.example("vanilla", product, key)) as address, pages(browser) as open_page:
+            page = open_page(address)
             assert isinstance(thinking.voice, Gemini)
             thinking.voice.server.refuse(*[Refusal(status=503)] * TRIES_LIMIT)
             thinking.writes("Let us talk.", start_voice_session={"pending_request": "tell me a joke"})

@@ -19,8 +19,8 @@ from tests.browser.conftest import DESKTOP
 from tests.browser.stage.cable import cable
 from tests.browser.stage.product import Product, running
 from tests.browser.stage.studio import Studio
+from tests.browser.stage.thread import in_thread
 from tests.browser.test_looks import SIZES, look
-from tests.browser.test_page_functions import scripted
 from tests.running_models import RunningModels
 from tests.voice.model_server import ModelServer, call
 
@@ -32,7 +32,7 @@ PACKS = "built-in,tests.tools.pack"
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
-    with scripted() as found:
+    with in_thread(ModelServer()) as found:
         yield found
 
 

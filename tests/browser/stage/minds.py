@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 
 pytest.register_assert_rewrite("tests.voice.providers.provider_suite", "tests.voice.providers.page_suite")
 
+from tests.browser.stage.thread import in_thread
 from tests.fakes import tls
 from tests.fakes.anthropic import server as anthropic_server
 from tests.fakes.anthropic.server import AnthropicServer
@@ -175,21 +175,5 @@ async def _serving(name: str, folder: Path) -> AsyncIterator[Mind]:
 @contextmanager
 def mind(name: str, folder: Path) -> Iterator[Mind]:
     """Run the stand-ins of a mode in a thread of their own."""
-    loop, over, made = asyncio.new_event_loop(), asyncio.Event(), list[Mind]()
-    ready = threading.Event()
-
-    async def serve() -> None:
-        async with _serving(name, folder) as found:
-            made.append(found)
-            ready.set()
-            await over.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    assert ready.wait(10)
-    try:
-        yield made[0]
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join(10)
-        loop.close()
+    with in_thread(_serving(name, folder)) as found:
+        yield found

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from tests.browser.stage.thread import in_thread
 from tests.fakes import tls
 from tests.fakes.anthropic import server
 from tests.fakes.anthropic.server import AnthropicServer
@@ -38,11 +39,7 @@ class Vendors:
         self.anthropic = AnthropicServer(tls=context)
         self.speech = OpenAIServer(speak=speak, tls=context)
         self.realtime = OpenAIRealtimeServer(tls=context)
-        self._loop = asyncio.new_event_loop()
-        self._over = asyncio.Event()
-        self._ready = threading.Event()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._serve)
+        self._servers = AsyncExitStack()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -70,45 +67,18 @@ class Vendors:
         self._loop.call_soon_threadsafe(act)
         assert done.wait(READY_S), "the stand-ins do not answer"
 
-    def start(self) -> None:
-        """Start to listen; returns when all do."""
-        self._thread.start()
-        assert self._ready.wait(READY_S), "the stand-ins do not listen"
-        self.check()
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        for one in (self.google, self.anthropic, self.speech, self.realtime):
+            await self._servers.enter_async_context(one)
+        return self
 
-    def stop(self) -> None:
-        """Stop; raises the failure of a stand-in."""
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(READY_S)
-        self._loop.close()
-        self.check()
-
-    def check(self) -> None:
-        """Raise the failure of a stand-in, if there is one."""
-        if self._failure is not None:
-            raise self._failure
-
-    def _serve(self) -> None:
-        try:
-            self._loop.run_until_complete(self._until_over())
-        except BaseException as failure:  # noqa: BLE001 - the thread of the test raises it
-            self._failure = failure
-            self._ready.set()
-
-    async def _until_over(self) -> None:
-        async with AsyncExitStack() as servers:
-            for one in (self.google, self.anthropic, self.speech, self.realtime):
-                await servers.enter_async_context(one)
-            self._ready.set()
-            await self._over.wait()
+    async def __aexit__(self, *_: object) -> None:
+        await self._servers.aclose()
 
 
 @contextmanager
 def vendors(folder: Path, speak: Callable[[str, str], bytes]) -> Iterator[Vendors]:
     """Run the stand-ins while the block runs. `speak` makes PCM16 at 24 kHz from a text and the name of one of OpenAI's voices."""
-    found = Vendors(folder, speak)
-    found.start()
-    try:
+    with in_thread(Vendors(folder, speak)) as found:
         yield found
-    finally:
-        found.stop()
