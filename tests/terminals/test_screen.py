@@ -33,6 +33,24 @@ def look(screen: Screen) -> tuple[object, ...]:
     return (screen.rows(), screen.lines(), screen.cursor, screen.modes, screen.keyframe(scrollback=False))
 
 
+@pytest.mark.parametrize("mode", [b"1049", b"1047", b"47"])
+def test_a_keyframe_of_an_alternate_screen_leaves_the_screen_as_it_was(screen: Screen, mode: bytes) -> None:
+    screen.feed(b"behind\x1b[?" + mode + b"hin front")
+    before = screen.keyframe(scrollback=False)
+    for _ in range(2):
+        again = made()
+        again.feed(screen.keyframe(scrollback=True))
+        assert screen.keyframe(scrollback=False) == before
+        again.feed(b"\x1b[?" + mode + b"l and on")
+        assert again.rows()[0].startswith("behind")
+        again.close()
+    screen.feed(b"\x1b[?" + mode + b"l and on")
+    after = made()
+    after.feed(screen.keyframe(scrollback=False))
+    assert (after.modes, after.rows()) == ((), screen.rows()), "what comes after it is not in front of anything"
+    after.close()
+
+
 @pytest.mark.parametrize("session", [SESSION, ALTERNATE])
 def test_a_keyframe_makes_the_screen_again_wherever_output_is_cut(session: bytes) -> None:
     whole = made()

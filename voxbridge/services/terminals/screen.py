@@ -144,11 +144,12 @@ class Screen:
         if not self._terminal.get("active_screen", "int"):
             return self._above() + self._formatted() + self._unfinished()
         # Mode 47 shows the other screen and clears nothing, but the cursor goes along: that of the screen behind is the one that was saved,
-        # and this one's is made again.
+        # and this one's is made again. Back by the program's own modes: with another one set, the screen would be one in front of nothing
+        # once the program has left it.
         shown, unfinished = self._formatted(), self._unfinished()
         self._terminal.feed(b"\x18\x1b[?47l\x1b8")
         behind = self._above() + _ALTERNATE.sub(b"", self._formatted())
-        self._terminal.feed(b"\x1b[?47h" + _ALTERNATE.sub(b"", shown) + unfinished)
+        self._terminal.feed(b"".join(_switches(shown)) + _ALTERNATE.sub(b"", shown) + unfinished)
         return behind + _switched(shown) + unfinished
 
     @property
@@ -222,12 +223,15 @@ class Screen:
             self._replies += reply
 
 
+def _switches(keyframe: bytes) -> list[bytes]:
+    """Return the switches to the alternate screen in a keyframe, the one that clears it first."""
+    return [switch for mode in (b"1049", b"1047", b"47") if (switch := b"\x1b[?" + mode + b"h") in keyframe]
+
+
 def _switched(keyframe: bytes) -> bytes:
     """Return a keyframe with one switch to the alternate screen, where it has several: the first of the program's own."""
-    for mode in (b"1049", b"1047", b"47"):
-        if (switch := b"\x1b[?" + mode + b"h") in keyframe:
-            return switch + _ALTERNATE.sub(b"", keyframe)
-    return keyframe
+    found = _switches(keyframe)
+    return found[0] + _ALTERNATE.sub(b"", keyframe) if found else keyframe
 
 
 def _begun(data: bytes) -> int:
