@@ -154,6 +154,19 @@ def test_a_voice_that_cannot_be_reached_leaves_the_conversation_in_text_and_what
     assert call.state.phase == "open"
 
 
+def test_a_page_that_switches_all_the_time_begins_few_connections() -> None:
+    call = live()
+    for _ in range(200):
+        call.log(OutputRequested(output="audio"))
+        call.log(OutputRequested(output="text"))
+    waits = [effect.delay_ms for _, effect in call.effects(out.Connect)]
+    assert waits[: connection.BEGUN_AT_ONCE] == [0] * connection.BEGUN_AT_ONCE
+    assert {*waits[connection.BEGUN_AT_ONCE :]} == {connection.BEGUN_EVERY_MS}, "each of them is left before it is opened"
+    call.pass_ms((connection.BEGUN_AT_ONCE + 1) * connection.BEGUN_EVERY_MS)
+    call.log(OutputRequested(output="audio"))
+    assert call.last_effect(out.Connect)[1].delay_ms == 0
+
+
 def test_a_call_that_began_by_voice_ends_with_the_model_that_speaks() -> None:
     call = PageCall(team=LIVE)
     for _ in range(connection.TRIES_LIMIT):

@@ -51,6 +51,10 @@ DEATHS_LIMIT: Final = 3
 SEED_TRIES: Final = 3
 TRIES_LIMIT: Final = 7
 BACK_OFF_MS: Final = (0, 0, 500, 1_000, 2_000, 4_000, 4_000)
+BEGUN_AT_ONCE: Final = 5
+BEGUN_EVERY_MS: Final = 2_000
+"""Milliseconds for each further connection that a switch or a handoff begins: a page may ask for either as often as it likes."""
+
 REPLAY_MS: Final = 1_500
 """Milliseconds by which words lag behind speech: this much microphone audio is sent again over a new connection."""
 
@@ -91,7 +95,14 @@ def begin(t: Transition, agent: Agent) -> None:
         resumption = replace(realtime.resumption, handle="", resumable=False)
         realtime = replace(realtime, resumption=resumption, hearing=replace(realtime.hearing, active=False))
     t.state.realtime = realtime
-    connect(t)
+    connect(t, delay_ms=_counted(t))
+
+
+def _counted(t: Transition) -> int:
+    """Count a connection that is begun. Return the ms that it waits: none up to `BEGUN_AT_ONCE`, and `BEGUN_EVERY_MS` at most."""
+    every, free = BEGUN_EVERY_MS * 1_000, BEGUN_AT_ONCE * BEGUN_EVERY_MS * 1_000
+    t.client.begun_until = min(max(t.client.begun_until, t.now) + every, t.now + free + every)
+    return max(0, t.client.begun_until - t.now - free) // 1_000
 
 
 def leave(t: Transition) -> None:

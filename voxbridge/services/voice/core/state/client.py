@@ -41,5 +41,8 @@ class Client(msgspec.Struct, kw_only=True):
     heard_ms: int = 0
     """Milliseconds of its microphone that a realtime model heard which takes no part any more."""
 
+    begun_until: int = 0
+    """Time until which the connections that were begun to realtime models count against their rate, µs."""
+
     sequence: int = 0
     """Sequence number of the first frame of the newest generation that was sent."""
