@@ -135,7 +135,7 @@ def test_a_greeting_is_heard_and_an_order_that_is_asked_for_by_voice_is_looked_u
         state(page, "Listening")
         sid = session_of(own_product)
         own_product.logged(sid, "agent.said", text="Hi! I can look up your order.")
-        data = base64.b64encode(pcm16(spoken(own_product.models, "Where is order ten forty two?"))).decode()
+        data = base64.b64encode(pcm16(spoken(own_product.models, "Please look up my order. Its number is ten forty two."))).decode()
         page.evaluate("([data, rate]) => window.__microphone.load('order', data, rate)", [data, RATE])
         model.script("llm", call("check_order", '{"order_id": "1042"}'), ["It arrives tomorrow."])
         page.evaluate("() => window.__microphone.say('order')")

@@ -121,6 +121,31 @@ def test_text_then_voice_then_a_reload_then_another_gateway_then_text_is_one_con
             assert session_of(product) == sid, "it was one session"
 
 
+def test_a_worker_that_is_killed_while_the_voice_is_still_away_leaves_the_switch_to_the_next_one(browser: Browser, tmp_path: Path) -> None:
+    with mind("gemini", tmp_path) as thinking, product_of(thinking, tmp_path) as product:
+        key = embedded.make_key(product, mode=thinking.mode)
+        with embedded.site(embedded.example("vanilla", product, key)) as address, pages(browser) as open_page:
+            page = open_page(address)
+            assert isinstance(thinking.voice, Gemini)
+            thinking.voice.server.refuse(*[Refusal(status=503)] * (TRIES_LIMIT - 2))  # it is reached after some seconds
+            thinking.writes("Let us talk.", start_voice_session={"pending_request": "tell me a joke"})
+            thinking.voice.script(Reply(says="A horse walks into a bar.", lasts_ms=600))
+            says(page, "Let's talk, and tell me a joke")
+            sid = session_of(product)
+            product.logged(sid, "output.changed")
+            product.kill("voice", sid)
+            shows(page, "A horse walks into a bar.")
+            state(page, "Listening")
+            assert len(product.logged(sid, "session.owned")) == 2, "another worker goes on with it"
+            assert [event["data"]["output"] for event in product.logged(sid, "output.changed")] == ["audio"]
+            assert page.evaluate("window.__asked") == 1
+            thinking.hears("Thank you.", says="With pleasure.")
+            speaks(page)
+            shows(page, "With pleasure.")
+            for line in ("Let us talk.", "A horse walks into a bar.", "tell me a joke", "Thank you."):
+                expect(page.get_by_role("log").get_by_text(line, exact=True)).to_have_count(1)
+
+
 def test_a_voice_that_cannot_be_reached_leaves_the_page_in_text_with_what_was_asked_answered(browser: Browser, tmp_path: Path) -> None:
     with mind("gemini", tmp_path) as thinking, product_of(thinking, tmp_path) as product:
         key = embedded.make_key(product, mode=thinking.mode)
