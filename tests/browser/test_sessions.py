@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
+from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -62,6 +65,43 @@ def test_a_moment_of_a_session_has_an_address(product: Product, studio: Studio) 
     expect(studio.page.get_by_text(re.compile(r"^(\d+) of \1$"))).to_have_count(0)
     transcript.get_by_role("button", name="What is 6 times 7?").click()
     expect(studio.page).to_have_url(re.compile(rf"\?t={round(at_ms)}$"))
+
+
+def test_a_moment_of_a_call_shows_what_terminals_showed_then(product: Product, open_studio: OpenStudio) -> None:
+    def ask(method: str, path: str = "", **body: Any) -> Any:
+        answer = httpx.request(method, f"{product.url}/api/terminals{path}", json=body or None, timeout=40)
+        return answer.raise_for_status().json()
+
+    terminal = ask("POST", definition="bash", name="Build")["id"]
+
+    def runs(command: str) -> int:
+        assert ask("POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
+        ask("POST", f"/{terminal}/send", text=command)
+        assert ask("POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
+        return time.time_ns() // 1_000
+
+    studio = open_studio()
+    studio.page.get_by_role("button", name="Talk to").click()
+    studio.page.get_by_role("radio", name="Echo").check()
+    studio.button("Done").click()
+    sid = studio.start()
+    first = runs("clear; echo one of two")
+    second = runs("clear; echo two of two")
+    ask("DELETE", f"/{terminal}")
+    closed = time.time_ns() // 1_000
+    studio.after(1.0)
+    studio.end()
+    product.logged(sid, "session.ended")
+    begun = product.log(sid)[0]["ts"]
+    screen = studio.page.get_by_label("Screen of Build")
+    for at, shown in ((first, "one of two"), (second, "two of two")):
+        studio.open(f"/sessions/{sid}?t={(at - begun) // 1_000}")
+        expect(screen).to_contain_text(re.compile(f"^{shown}$", re.MULTILINE))
+    screen.scroll_into_view_if_needed()
+    studio.picture("session-terminals")
+    studio.open(f"/sessions/{sid}?t={(closed - begun) // 1_000 + 500}")
+    expect(studio.page.get_by_role("region", name="State")).to_be_visible()
+    expect(screen).to_have_count(0)
 
 
 def test_the_list_is_searched_and_an_unknown_session_is_said_to_be_unknown(studio: Studio) -> None:

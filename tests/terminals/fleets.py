@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from voxbridge.services.terminals.fleet import Fleet
 from voxbridge.services.terminals.holder import holder
 from voxbridge.services.terminals.life import Lives
+from voxbridge.services.terminals.tape import Limits, Tapes
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.log.reader import Log
 from voxbridge.shared.terminals import questions as asked
@@ -25,18 +26,20 @@ from voxbridge.shared.terminals.model import Card
 
 _A = TypeVar("_A", bound=msgspec.Struct)
 BY = "tester"
+KEPT = Limits(hours=24, size=256_000_000)
 
 
 class Viewed:
     """A fleet, and what its viewers were sent."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limits: Limits) -> None:
         self.outputs: dict[str, list[Output]] = {}
         self.cards: dict[str, Card | None] = {}
         self.lives = Lives(Log(Client()), SystemClock(), "test")
         """Never opened: what is noticed waits for a log that is not there."""
 
-        self.fleet = Fleet(folder, SystemClock(), self._published, self.cards.__setitem__, self.lives)
+        self.tapes = Tapes(folder, SystemClock(), limits)
+        self.fleet = Fleet(folder, SystemClock(), self._published, self.cards.__setitem__, self.lives, self.tapes)
 
     def _published(self, terminal: str, output: Output) -> None:
         self.outputs.setdefault(terminal, []).append(output)
@@ -89,9 +92,9 @@ def held_folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def fleet(folder: Path) -> AsyncIterator[Viewed]:
+async def fleet(folder: Path, *, limits: Limits = KEPT) -> AsyncIterator[Viewed]:
     """Open the fleet of a folder; its terminals live on after it."""
-    viewed = Viewed(folder)
+    viewed = Viewed(folder, limits)
     await viewed.fleet.open()
     try:
         yield viewed

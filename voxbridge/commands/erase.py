@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from voxbridge.sessions import erase as erasing
-from voxbridge.sessions import graphs, report
+from voxbridge.sessions import graphs, report, terminal_screens
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
@@ -75,5 +75,7 @@ async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
                 bar.update(erasing_it, completed=done, total=of)
 
             left = await graphs.forget(log.nc, config, account) if account else ""
+            if life:
+                left = await terminal_screens.forget(log.nc, config, life, by=by)
             done = await erasing.erase(log, redis, found, by=by, now=SystemClock().now_us(), progress=progress)
             return done._replace(left=(*done.left, left)) if left else done

@@ -105,6 +105,10 @@ class Config:
         200, "Passages of a knowledge graph that the language model reads while no call is live; 0: none.", low=0, high=200_000
     )
     terminals_dir: str = setting("", "Folder of the terminals, this user's alone. Empty: `terminals` in the data folder.")
+    terminal_screens_hours: int = setting(
+        24, "Hours for which what terminals show is kept, for the timeline of calls. 0: it is not kept.", low=0, high=8_760
+    )
+    terminal_screens_mb: int = setting(256, "Megabytes of what terminals show that are kept; the oldest goes first.", low=8, high=1_000_000)
     endpoints: str = setting("", "OpenAI-compatible endpoints that agents may name, `name=url` separated by commas.", form=ENDPOINTS)
     prices: str = setting(
         "",

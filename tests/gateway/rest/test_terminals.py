@@ -151,6 +151,13 @@ async def test_what_happened_in_a_terminal_is_read_after_it_was_closed(caller: C
     assert first["events"] + rest["events"] == whole["events"]
     newest = await caller.ask("GET", f"/lives/{card['life']}?limit=2&newest=true")
     assert (newest["events"], newest["more"]) == (whole["events"][-2:], True)
+    ends = whole["events"][-1]["at_ms"]
+    shown = await caller.ask("GET", f"/lives/{card['life']}/screen?at_ms={ends}")
+    assert (shown["life"], shown["columns"], shown["rows"]) == (card["life"], 120, 40)
+    assert shown["at_ms"] <= ends
+    assert " false\n" in shown["text"]
+    begins = whole["events"][0]["at_ms"]
+    await caller.ask("GET", f"/lives/{card['life']}/screen?at_ms={begins - 1_000}", status=404)
 
 
 WRONG: Final[tuple[tuple[str, str, Any, int, str], ...]] = (
@@ -165,6 +172,9 @@ WRONG: Final[tuple[tuple[str, str, Any, int, str], ...]] = (
         ("GET", "/lives?limit=501", None, 422, "limit"),
         ("GET", "/lives/no-such-life", None, 404, "life"),
         ("GET", "/lives/no.such", None, 422, "life"),
+        ("GET", "/lives/no-such-life/screen?at_ms=1", None, 404, "life"),
+        ("GET", "/lives/no-such-life/screen?at_ms=-1", None, 422, "at_ms"),
+        ("GET", "/lives/no-such-life/screen", None, 422, "at_ms"),
         ("POST", "/tickets", {"role": "root"}, 422, "role"),
         ("PUT", "/definitions/bash", {"title": "x", "kind": "shell", "command": ["x"]}, 403, "definition.id"),
     )  # fmt: skip

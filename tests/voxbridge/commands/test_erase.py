@@ -99,8 +99,12 @@ def test_the_life_of_a_terminal_is_replayed_exported_and_erased_once_it_is_close
     for source in (f":{LIFE}", str(file)):
         assert run("replay", source).output == "terminals: no difference (2 inputs, 4 events)\n"
     assert holds(folder, b"the planted name")
+    shown = folder / "terminals" / "screens" / LIFE / "1.cast"
+    shown.parent.mkdir(parents=True)
+    shown.write_bytes(b"the planted name")
     done = run("erase", f":{LIFE}", "--yes", "--by", "Ada")
     assert (done.exit_code, done.stdout.startswith(f":{LIFE} is erased: 4 events")) == (0, True), done.output
+    assert not shown.parent.exists()
     assert not holds(folder, b"the planted name")
     unknown = run("erase", ":no-such-life", "--yes")
     assert isinstance(unknown.exception, VoxbridgeError)

@@ -23,6 +23,7 @@ from voxbridge.services.terminals.core.life import Started
 from voxbridge.services.terminals.definitions import Definitions, environment, offer
 from voxbridge.services.terminals.holder.client import Hello, HolderClient
 from voxbridge.services.terminals.life import Lives
+from voxbridge.services.terminals.tape import Tapes
 from voxbridge.services.terminals.terminal import Meta, Terminal
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -43,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 class Fleet:
     """The terminals of this host. `publish` sends a terminal's output, `told` its card; an id without a card is one that was closed.
-    `lives` keeps what happens in them."""
+    `lives` keeps what happens in them, `tapes` what they show."""
 
     def __init__(
         self,
@@ -52,9 +53,10 @@ class Fleet:
         publish: Callable[[str, Output], None],
         told: Callable[[str, Card | None], None],
         lives: Lives,
+        tapes: Tapes,
     ) -> None:
         self._folder, self._clock = folder, clock
-        self._publish, self._told, self._lives = publish, told, lives
+        self._publish, self._told, self._lives, self._tapes = publish, told, lives, tapes
         self._terminals: dict[str, Terminal] = {}
         self._cards: dict[str, Card] = {}
         self._active = ""
@@ -165,6 +167,11 @@ class Fleet:
             return asked.Offers(offers=self._definitions.offers())
         if isinstance(question, asked.Start):
             return await self._start(question)
+        if isinstance(question, asked.Past):
+            return await self._tapes.shown(question.life, question.at_ms)
+        if isinstance(question, asked.Forget):
+            self._forget(question.life)
+            return asked.Done()
         if isinstance(question, asked.OfTerminal):
             return await self._of_terminal(question)
         raise VoxbridgeError(Code.INVALID_ARGUMENT, f"There is no question {question.verb}.")
@@ -175,6 +182,11 @@ class Fleet:
                 while {one.id: one.changed_at for one in self.cards().terminals} == question.known:
                     await self._news.wait()
         return self.cards()
+
+    def _forget(self, life: str) -> None:
+        if any(one.meta.life == life for one in self._terminals.values()):
+            raise VoxbridgeError(Code.CONFLICT, "The terminal lives. Close it first.", field="life")
+        self._tapes.forget(life)
 
     async def _of_terminal(self, question: asked.OfTerminal[Any]) -> msgspec.Struct:
         terminal = self._terminals.get(question.terminal)
@@ -296,6 +308,7 @@ class Fleet:
         if (timer := self._saving.pop(name, None)) is not None:
             timer.cancel()
         terminal.close(keep=False)
+        self._tapes.close(terminal.meta.life)
         (self._folder / f"{name}.terminal").unlink(missing_ok=True)
         self._lives.closed(terminal.meta.life, by, terminal.meta.left)
         if self._active == name:
@@ -322,6 +335,7 @@ class Fleet:
     def _add(self, meta: Meta) -> Terminal:
         terminal = Terminal(meta, self._folder, self._clock, lambda output: self._publish(meta.id, output), self._changed)
         self._terminals[meta.id] = terminal
+        terminal.tape = self._tapes.open(meta.life, lambda: terminal.screen)
         return terminal
 
     def _name(self, title: str) -> str:

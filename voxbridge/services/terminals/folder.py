@@ -13,6 +13,9 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 PATH_LIMIT: Final = 100
 """Bytes of a socket's path, of the 104 that every system takes."""
 
+SCREENS: Final = "screens"
+"""Folder in it, of what terminals showed."""
+
 _LONGEST: Final = len("/holder.sock")
 
 

@@ -22,6 +22,7 @@ from nats.micro.request import Request
 from voxbridge.services.terminals.fleet import Fleet
 from voxbridge.services.terminals.folder import private
 from voxbridge.services.terminals.life import Lives
+from voxbridge.services.terminals.tape import Limits, Tapes
 from voxbridge.shared.bus.subjects import TERMINALS_STREAM
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -50,7 +51,9 @@ class TerminalsService(Service):
         self._nc = resources.events_nc
         self._log = resources.log
         self._lives = Lives(resources.log, resources.clock, resources.process_id)
-        self._fleet = Fleet(folder, resources.clock, self._publish, self._told, self._lives)
+        config = resources.config
+        self._tapes = Tapes(folder, resources.clock, Limits(config.terminal_screens_hours, config.terminal_screens_mb * 1_000_000))
+        self._fleet = Fleet(folder, resources.clock, self._publish, self._told, self._lives, self._tapes)
         self._sending = Tasks[None]("the terminals service")
         self._asking = Tasks[None]("questions to the terminals service")
         self._open = self._asked = 0
@@ -69,6 +72,7 @@ class TerminalsService(Service):
     async def prepare(self, resources: Resources) -> None:
         """Go on with what is there, and answer questions."""
         self._sending.background(self._logged(resources.config))
+        self._sending.background(self._tapes.keep())
         await self._fleet.open()
         for question in questions.QUESTIONS:
             subject = questions.question_subject(LOCAL_HOST, question.verb)

@@ -26,6 +26,7 @@ from voxbridge.services.terminals.inlet import Inlet
 from voxbridge.services.terminals.outlet import Outlet
 from voxbridge.services.terminals.ring import Keyframe, Ring
 from voxbridge.services.terminals.screen import Screen
+from voxbridge.services.terminals.tape import Tape
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.terminals import peers
 from voxbridge.shared.terminals.live import Output
@@ -109,6 +110,9 @@ class Terminal:
         self.commands = Commands(meta.last)
         self.held_by = self.held_connection = ""
         self.typed_at = 0
+        self.tape: Tape | None = None
+        """Recorder of what it shows, if that is kept."""
+
         self.stale = False
         self._viewed: dict[int, int] = {}
         self.news = asyncio.Event()
@@ -174,6 +178,9 @@ class Terminal:
         self._outlet.close()
         self._outlet = Outlet(meta.run, self._publish, self._frame)
         self._outlet.show(0)
+        if self.tape is not None:
+            self.tape.close()
+            self.tape.begin()
 
     def disconnect(self) -> None:
         """Read no more."""
@@ -190,6 +197,8 @@ class Terminal:
         """Let go of everything; with `keep` a successor finds the ring."""
         self.disconnect()
         self._outlet.close()
+        if self.tape is not None:
+            self.tape.close()
         if keep:
             self.keep()
         self.ring.close()
@@ -209,6 +218,8 @@ class Terminal:
         self.meta.columns, self.meta.rows = columns, rows
         self.keep()  # the bytes before were drawn at the other size
         self._outlet.show(self.ring.count)
+        if self.tape is not None:
+            self.tape.resized(columns, rows)
         self.tell()
 
     def write(self, data: bytes) -> bool:
@@ -350,6 +361,8 @@ class Terminal:
         if self.ring.count - self._kept_at > KEYFRAME_EVERY:
             self.keep()
         self._outlet.take(data, self.ring.count)
+        if self.tape is not None:
+            self.tape.wrote(data)
         self._look_in(LOOK_S)
         if states.state(self.known).phase != phase or self.meta.said != said:
             self.tell()

@@ -23,6 +23,7 @@ VIEW_BYTES: Final = 4_096
 
 _A = TypeVar("_A", bound=msgspec.Struct)
 Terminal = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
+Life = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 View = Literal["screen", "since", "scrollback", "command", "turn"]
 Signal = Literal["INT", "TERM", "HUP", "KILL", "STOP", "CONT"]
 Until = Literal["turn_end", "idle", "text", "blocked", "exit"]
@@ -80,6 +81,17 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Exit code of the command, for `command`."""
 
     state: State | None = None
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Screen of a terminal at a past moment, as text that a person saw. `at_ms` is when it last changed, ms since 1970."""
+
+    life: str
+    at_ms: int
+    columns: int
+    rows: int
+    title: str
+    text: str
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -180,7 +192,22 @@ class Start(Question[Card], frozen=True, kw_only=True):
     directory: Annotated[str, Meta(max_length=4_096)] = ""
     columns: Columns = 120
     rows: Rows = 40
-    record: bool = False
+
+
+class Past(Question[Shown], frozen=True, kw_only=True):
+    """Get the screen that a terminal had at a time, ms since 1970; also of one that was closed."""
+
+    verb = "past"
+    answer = Shown
+    life: Life
+    at_ms: Annotated[int, Meta(ge=0)]
+
+
+class Forget(Question[Done], frozen=True, kw_only=True):
+    """Remove what a closed terminal showed."""
+
+    verb = "forget"
+    life: Life
 
 
 class OfTerminal(Question[_A], Generic[_A], frozen=True, kw_only=True):
@@ -311,8 +338,8 @@ class Explain(OfTerminal[Explained], frozen=True, kw_only=True):
 
 
 QUESTIONS: Final[tuple[type[Question[Any]], ...]] = (
-    ListTerminals, Watch, ListDefinitions, Define, Undefine, Start, Restart, Rename, Resize, SendSignal, Close, Activate, See, Hold, Attach,
-    Read, Send, SendKey, Wait, Explain,
+    ListTerminals, Watch, ListDefinitions, Define, Undefine, Past, Forget, Start, Restart, Rename, Resize, SendSignal, Close, Activate, See,
+    Hold, Attach, Read, Send, SendKey, Wait, Explain,
 )  # fmt: skip
 """Every question, in the order of this module."""
 

@@ -1,7 +1,7 @@
 """`/api/terminals/lives`: what happened in terminals, also in those that were closed.
 
-Owns the routes and what a page of a log shows. Does not own what is in the log (`voxbridge.services.terminals.life`). Administrators alone.
-Nothing is lost in a crash here.
+Owns the routes and what a page of a log shows. Does not own what is in the log (`voxbridge.services.terminals.life`) nor what was shown
+(`voxbridge.services.terminals.tape`). Administrators alone. Nothing is lost in a crash here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import terminals as told
 from voxbridge.shared.log.reader import Log, decode
+from voxbridge.shared.secrets.access_tokens import LOCAL
+from voxbridge.shared.terminals import questions as asked
+from voxbridge.shared.terminals.client import ask
+from voxbridge.shared.terminals.model import LOCAL_HOST
 from voxbridge.shared.terminals.story import sentence
 
 if TYPE_CHECKING:
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 LIVES_LIMIT: Final = 500
 EVENTS_LIMIT: Final = 500
 WRITER: Final = "terminals"
+_LIFE: Final = "^[a-z0-9][a-z0-9-]{0,63}$"
 
 
 class Lived(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,13 +128,19 @@ def add(made: APIRouter, gateway: Context, answers: Any) -> None:
 
     @made.get("/lives/{life}", responses=answers(Happenings))
     async def life_of(
-        life: Annotated[str, Path(pattern="^[a-z0-9][a-z0-9-]{0,63}$")],
+        life: Annotated[str, Path(pattern=_LIFE)],
         after: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=EVENTS_LIMIT)] = 200,
         newest: bool = False,
     ) -> Response:
         """Read what happened in a terminal: starts, states, who sent what and what came of it, ends. What people type is counted alone."""
         return _json(await happenings(gateway.log, life, after=after, limit=limit, newest=newest))
+
+    @made.get("/lives/{life}/screen", responses=answers(asked.Shown))
+    async def screen_at(life: Annotated[str, Path(pattern=_LIFE)], at_ms: Annotated[int, Query(ge=0)]) -> Response:
+        """Read what a terminal showed at a time, ms since 1970, as text without escapes and without what nobody sees."""
+        found: asked.Shown = await ask(gateway.log.nc, LOCAL_HOST, asked.Past(by=LOCAL, life=life, at_ms=at_ms))
+        return _json(found)
 
 
 def _json(found: msgspec.Struct) -> Response:
