@@ -130,6 +130,7 @@ def test_a_worker_that_is_killed_while_the_voice_is_still_away_leaves_the_switch
             thinking.voice.server.refuse(*[Refusal(status=503)] * (TRIES_LIMIT - 2))  # it is reached after some seconds
             thinking.writes("Let us talk.", start_voice_session={"pending_request": "tell me a joke"})
             thinking.voice.script(Reply(says="A horse walks into a bar.", lasts_ms=600))
+            shows(page, "Hi! Ask me when your train leaves.")
             says(page, "Let's talk, and tell me a joke")
             sid = session_of(product)
             product.logged(sid, "output.changed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 import httpx
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
-from tests.browser.stage.product import Product
+from tests.browser.stage.product import LOG_S, Product
 from tests.browser.stage.studio import MICROPHONE, WAIT_MS
 
 OpenPage = Callable[..., Page]
@@ -64,6 +65,11 @@ def state(page: Page, text: str) -> None:
 
 
 def session_of(product: Product) -> str:
-    """Return the id of the newest session."""
-    found = httpx.get(f"{product.url}/api/sessions").raise_for_status().json()["sessions"]
-    return str(found[0]["id"])
+    """Return the id of the newest session, as soon as there is one: a page that is shown may not be in its call yet."""
+    deadline = time.monotonic() + LOG_S
+    while True:
+        found = httpx.get(f"{product.url}/api/sessions").raise_for_status().json()["sessions"]
+        if found:
+            return str(found[0]["id"])
+        assert time.monotonic() < deadline, "there is no session"
+        time.sleep(0.05)
