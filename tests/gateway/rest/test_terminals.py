@@ -241,6 +241,62 @@ async def test_a_ticket_for_a_workspace_shows_no_other(running: Running, caller:
         assert (await viewer.until("error"))["code"] == "NOT_FOUND"
 
 
+ORDERS: Final = {
+    "view": ("attach", "detach", "see"),
+    "type": ("size", "take", "give"),
+    "control": ("start", "restart", "rename", "signal", "activate"),
+    "admin": ("close",),
+}
+FIELDS: Final[dict[str, dict[str, Any]]] = {
+    "size": {"columns": 90, "rows": 20},
+    "rename": {"name": "Other"},
+    "signal": {"signal": "INT"},
+    "start": {"definition": "sh"},
+}
+
+
+@pytest.mark.parametrize("role", ORDERS)
+async def test_a_role_has_its_orders_and_those_of_the_roles_before_it(running: Running, caller: Caller, role: str) -> None:
+    here, elsewhere = await caller.start("sh", workspace="mine"), await caller.start("sh", workspace="theirs")
+    above = [kind for other, kinds in ORDERS.items() if [*ORDERS].index(other) > [*ORDERS].index(role) for kind in kinds]
+    async with socket(running, caller, role, workspace="mine") as one:
+        await one.until("cards")
+        for kind in above:
+            await one.say(kind, here, **FIELDS.get(kind, {}))
+            refused = await one.until("error")
+            assert (refused["code"], refused["field"]) == ("PERMISSION_DENIED", "role"), kind
+        for kind in (kind for kinds in ORDERS.values() for kind in kinds if kind not in (*above, "start")):
+            await one.say(kind, elsewhere, **FIELDS.get(kind, {}))
+            assert (await one.until("error"))["code"] == "NOT_FOUND", kind
+    assert {card["id"]: card.get("run", 1) for card in (await caller.ask("GET"))["terminals"]} == {here: 1, elsewhere: 1}
+
+
+async def test_terminals_are_started_steered_and_closed_over_a_socket(running: Running, caller: Caller) -> None:
+    async with socket(running, caller, "admin", workspace="mine", by="Ada") as one:
+        await one.until("cards")
+        await one.socket.send(json.dumps({"type": "start", "definition": "sh", "name": "Build", "workspace": "theirs"}))
+        card = (await one.until("card"))["card"]
+        assert (card["name"], card["workspace"], card["definition"]) == ("Build", "mine", "sh")
+        await one.say("rename", card["id"], name="Test")
+        while (await one.until("card"))["card"]["name"] != "Test":
+            pass
+        await one.say("signal", card["id"], signal="HUP")
+        while (await one.until("card"))["card"]["state"]["phase"] != "dead":
+            pass
+        await one.say("restart", card["id"])
+        while (await one.until("card"))["card"].get("run", 1) != 2:
+            pass
+        await one.socket.send(json.dumps({"type": "start", "definition": "no-such"}))
+        refused = await one.until("error")
+        assert (refused["code"], refused["field"], refused["about"]) == ("NOT_FOUND", "definition", "")
+        await one.say("close", card["id"])
+        assert (await one.until("gone"))["id"] == card["id"]
+    (lived,) = (await caller.ask("GET", "/lives"))["lives"]
+    assert (lived["life"], lived["by"]) == (card["life"], "Ada")
+    sentences = [one["sentence"] for one in (await caller.ask("GET", f"/lives/{card['life']}"))["events"]]
+    assert sentences[-1] == "Ada closed it."
+
+
 UNREADABLE: Final = ("", "{", '{"type":"fly","id":"x"}', '{"type":"attach","id":"../x"}', '{"type":"size","id":"x","columns":0,"rows":1}')
 
 

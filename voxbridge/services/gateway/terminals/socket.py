@@ -2,15 +2,15 @@
 
 Owns the rights of its ticket and its order of frames: a terminal's snapshot comes first, and then what its program wrote after it. What the
 socket is sent is bounded by `QUEUE_BYTES` of the transport; a client that reads more slowly than a terminal writes is left out until it has
-read, and then given the screen anew. Text messages are JSON:
+read, and then given the screen anew. Text messages are JSON, those of the client in `orders`:
 
-| from the client | | from the gateway | |
-|---|---|---|---|
-| `attach`, `detach` | `id` | `cards` | all terminals, first |
-| `size` | `id`, `columns`, `rows` | `card` | one that changed |
-| `take`, `give` | `id` | `gone` | `id` |
-| `see` | `id` | `attached` | `id`, `channel`, `columns`, `rows` |
-| | | `error` | `code`, `message`, `about` |
+| from the gateway | |
+|---|---|
+| `cards` | all terminals, first |
+| `card` | one that changed |
+| `gone` | `id` |
+| `attached` | `id`, `channel`, `columns`, `rows` |
+| `error` | `code`, `message`, `about`: the terminal, where there is one |
 
 Binary messages are a channel's number (one byte) and, from the client, keys; from the gateway, a frame of `live.encode_output`.
 """
@@ -20,12 +20,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
-from msgspec import Meta
 
 from voxbridge.services.gateway.door.transport import Socket
+from voxbridge.services.gateway.terminals import orders
 from voxbridge.services.gateway.terminals.hub import Hub
 from voxbridge.services.gateway.terminals.tickets import Role, Ticket
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -34,7 +34,7 @@ from voxbridge.shared.step.effects import Tasks
 from voxbridge.shared.terminals import live
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.client import ask
-from voxbridge.shared.terminals.model import LOCAL_HOST, Card, Columns, Rows
+from voxbridge.shared.terminals.model import LOCAL_HOST, Card
 
 CHANNELS: Final = 64
 """Terminals that one socket is attached to."""
@@ -48,42 +48,6 @@ ORDERS: Final = 64
 _RESTARTING: Final = 1012
 _TRY_LATER: Final = 1013
 _encoder: Final = msgspec.json.Encoder()
-Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,47}$")]
-
-
-class _Order(msgspec.Struct, frozen=True, tag_field="type"):
-    id: Id
-
-
-class Attach(_Order, frozen=True, tag="attach"):
-    """Wish to see a terminal."""
-
-
-class Detach(_Order, frozen=True, tag="detach"):
-    """Wish to see a terminal no more."""
-
-
-class Size(_Order, frozen=True, tag="size"):
-    """Wish for another size."""
-
-    columns: Columns
-    rows: Rows
-
-
-class Take(_Order, frozen=True, tag="take"):
-    """Wish to be the one whose keys are taken."""
-
-
-class Give(_Order, frozen=True, tag="give"):
-    """Wish to give the keys back."""
-
-
-class Look(_Order, frozen=True, tag="see"):
-    """Note that a person looks."""
-
-
-Order = Attach | Detach | Size | Take | Give | Look
-_decoder: Final = msgspec.json.Decoder(Order)
 
 
 class TerminalSocket:
@@ -104,7 +68,7 @@ class TerminalSocket:
         """Starts and offsets of the snapshots that were sent, by their terminals."""
 
         self._known: dict[str, Card] = {}
-        self._orders: deque[Order] = deque()
+        self._orders: deque[orders.Order] = deque()
         self._news = asyncio.Event()
         self._doing = Tasks[None]("a socket to terminals")
 
@@ -131,12 +95,12 @@ class TerminalSocket:
     def text(self, payload: bytes) -> None:
         """Take an order."""
         try:
-            order = _decoder.decode(payload)
+            order = orders.decode(payload)
         except msgspec.MsgspecError as error:
             self._refuse(VoxbridgeError(Code.INVALID_MESSAGE, f"The message cannot be read: {error}."), "")
             return
         if len(self._orders) >= ORDERS:
-            self._refuse(VoxbridgeError(Code.RATE_LIMITED, f"{ORDERS} messages wait already.", limit=ORDERS), order.id)
+            self._refuse(VoxbridgeError(Code.RATE_LIMITED, f"{ORDERS} messages wait already.", limit=ORDERS), order.about)
             return
         self._orders.append(order)
         self._news.set()
@@ -217,30 +181,21 @@ class TerminalSocket:
         self._known = {card.id: card for card in seen}
         self._send({"type": "cards", "cards": seen, "isolation": found.isolation, "role": self._ticket.role, "connection": self._name})
 
-    async def _do(self, order: Order) -> None:
+    async def _do(self, order: orders.Order) -> None:
         try:
-            await self._done(order)
+            self._check(order.role)
+            if order.about and order.about not in self._known:
+                message = f"There is no terminal {order.about} that you may see."
+                raise VoxbridgeError(Code.NOT_FOUND, message, field="id")  # noqa: TRY301 - answered as any
+            if isinstance(order, orders.Attach):
+                await self._attach(order.id)
+            elif isinstance(order, orders.Detach):
+                await self._detach(order.id)
+            elif order.asks is not None:
+                fields = order.fields(self._ticket, self._name)
+                await ask(self._nc, LOCAL_HOST, order.asks(by=self._ticket.by, **fields))
         except VoxbridgeError as error:
-            self._refuse(error, order.id)
-
-    async def _done(self, order: Order) -> None:
-        card = self._known.get(order.id)
-        if card is None:
-            raise VoxbridgeError(Code.NOT_FOUND, f"There is no terminal {order.id} that you may see.", field="id")
-        by = self._ticket.by
-        if isinstance(order, Attach):
-            await self._attach(order.id)
-        elif isinstance(order, Detach):
-            await self._detach(order.id)
-        elif isinstance(order, Size):
-            self._check("type")
-            await ask(self._nc, LOCAL_HOST, asked.Resize(by=by, terminal=order.id, columns=order.columns, rows=order.rows))
-        elif isinstance(order, Look):
-            await ask(self._nc, LOCAL_HOST, asked.See(by=by, terminal=order.id))
-        else:
-            self._check("type")
-            take = isinstance(order, Take)
-            await ask(self._nc, LOCAL_HOST, asked.Hold(by=by, terminal=order.id, connection=self._name, take=take))
+            self._refuse(error, order.about)
 
     async def _attach(self, terminal: str) -> None:
         if terminal not in self._channels:
