@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,7 @@ import pytest
 from tests.eventually import eventually
 from tests.terminals.fleets import BY, Viewed, fleet, held_folder
 from tests.terminals.real_agents import COMMAND, DONE, FILE, CodexModel, GeminiModel, programs
+from tests.terminals.test_hostile import PASTES
 from voxbridge.services.terminals.definitions import BUILT_IN
 from voxbridge.shared.terminals import questions as asked
 
@@ -26,8 +29,9 @@ APPROVE: Final = {one.id: one.approve for one in BUILT_IN}
 START_S: Final = 60.0
 
 
-@pytest.mark.parametrize("definition", MODELS)
-async def test_an_agent_takes_a_prompt_asks_is_answered_and_leaves_nothing(definition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@asynccontextmanager
+async def running(definition: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Viewed, str, Path, CodexModel | GeminiModel]]:
+    """Run an agent in a terminal until it waits for a prompt. Yield the fleet, the terminal, the folder of work and the model behind it."""
     monkeypatch.setenv("PATH", os.pathsep.join((str(programs()), os.environ["PATH"])))
     model = MODELS[definition]()
     await model.start()
@@ -38,15 +42,43 @@ async def test_an_agent_takes_a_prompt_asks_is_answered_and_leaves_nothing(defin
             model.configure(folder, work)
             async with fleet(folder) as viewed:
                 terminal = await viewed.start(definition, directory=str(work))
-                await _prompted(viewed, terminal, definition, work)
+                await viewed.wait(terminal, "idle", timeout_s=START_S)
+                yield viewed, terminal, work, model
                 await viewed.ask(asked.Close(by=BY, terminal=terminal))
             await eventually(lambda: _of(folder) == [])
     finally:
         await model.stop()
 
 
+@pytest.mark.parametrize("definition", MODELS)
+async def test_an_agent_takes_a_prompt_asks_is_answered_and_leaves_nothing(definition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(definition, monkeypatch) as (viewed, terminal, work, _):
+        await _prompted(viewed, terminal, definition, work)
+
+
+@pytest.mark.parametrize("definition", MODELS)
+async def test_an_agent_is_asked_nothing_that_is_not_submitted(definition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(definition, monkeypatch) as (viewed, terminal, work, model):
+        trap = work / "trap"
+        for paste in PASTES:
+            sent = await viewed.send(terminal, paste.format(trap=trap), submit=False)
+            assert sent.outcome == "typed", (paste, sent)
+        await viewed.send(terminal, " nearly all", submit=False)
+        await viewed.wait(terminal, "text", "nearly all")
+        assert [one for one in model.requests if str(trap) in json.dumps(one.body)] == []
+        sent = await viewed.send(terminal, " to the last")
+        assert sent.outcome == "submitted", (sent, await viewed.text(terminal))
+
+        async def is_asked() -> list[str]:
+            bodies = [json.dumps(one.body) for one in model.requests]
+            return [body for body in bodies if str(trap) in body]
+
+        first = (await eventually(is_asked))[0]
+        assert "nearly all to the last" in first, "all of it is one prompt"
+        assert not trap.exists()
+
+
 async def _prompted(viewed: Viewed, terminal: str, definition: str, work: Path) -> None:
-    await viewed.wait(terminal, "idle", timeout_s=START_S)
     sent = await viewed.send(terminal, f"Please create the file {FILE}")
     assert sent.outcome == "submitted", (sent, await viewed.text(terminal))
     await viewed.wait(terminal, "text", "Yes, proceed" if definition == "codex" else "Allow once", timeout_s=START_S)
