@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from tests.voice.conversation import FUNCTIONS, Conversation
+from voxbridge.services.voice.core import agents
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import Agent, AgentTeam
@@ -18,8 +21,8 @@ OFFICER = Agent(name="officer", tools=("watch_terminals", "current_time"), start
 CLERK = Agent(name="clerk", tools=("current_time",), handoffs=("officer",))
 
 
-def session(*agents: Agent, child: gateway.Child | None = None) -> Conversation:
-    return Conversation(team=AgentTeam(agents=agents), installed=(*FUNCTIONS, WATCH), functions=(), child=child)
+def session(*members: Agent, **given: Any) -> Conversation:
+    return Conversation(team=AgentTeam(agents=members), installed=(*FUNCTIONS, WATCH), functions=(), **given)
 
 
 def heard(call: Conversation) -> None:
@@ -92,3 +95,22 @@ def test_the_recogniser_is_told_the_vocabulary_of_the_agent_that_speaks() -> Non
     call = session(msgspec.structs.replace(OFFICER, vocabulary=("Claude", "its diff")))
     call.speak("Hello?")
     assert {effect.vocabulary for _, effect in call.effects(out.Transcribe)} == {("Claude", "its diff")}
+
+
+def test_the_recogniser_is_told_of_the_terminals_that_there_are() -> None:
+    names = {
+        "send_key": {"terminal": ("Build", "claude", *(f"Terminal {number}" for number in range(64)))},
+        "forward_output": {"terminal": ("Build",), "source": ("Notes",)},
+        "run_workflow": {"name": ("Deploy",)},
+        "close_terminal": {"terminal": ("Hidden",)},
+    }
+    officer = msgspec.structs.replace(OFFICER, tools=("send_key", "forward_output", "run_workflow"), vocabulary=("Claude", "its diff"))
+    call = session(officer, names=names)
+    call.speak("Hello?")
+    (told,) = {effect.vocabulary for _, effect in call.effects(out.Transcribe)}
+    assert told[:4] == ("Claude", "its diff", "Build", "Terminal 0")
+    assert len(told) == agents.VOCABULARY
+    assert not {"Hidden", "Deploy", "Notes"} & {*told}
+    call = session(msgspec.structs.replace(officer, vocabulary=()), names=names)
+    call.speak("Hello?")
+    assert {effect.vocabulary for _, effect in call.effects(out.Transcribe)} == {()}, "an agent that has no words of its own is told none"

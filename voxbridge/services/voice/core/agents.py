@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from voxbridge.services.voice.core import capabilities, inputs
 from voxbridge.services.voice.core.inputs import Opened
 from voxbridge.services.voice.core.prompt import prompt
-from voxbridge.services.voice.core.state import State
+from voxbridge.services.voice.core.state import State, Team
 from voxbridge.services.voice.core.transition import Transition
 from voxbridge.shared.agents import talking
 from voxbridge.shared.agents.functions import Function, is_names, with_names
@@ -22,6 +22,12 @@ CLAUDE: Final = "anthropic"
 RUN_MACRO: Final = "run_macro"
 MACRO_FUNCTIONS: Final = (RUN_MACRO, "change_macro", "delete_macro")
 """Functions whose `name` is that of a macro."""
+TERMINAL: Final = "terminal"
+"""Argument that names a terminal."""
+
+VOCABULARY: Final = 32
+"""Names and words that a recogniser is told of, unless its agent has more of its own."""
+
 MACROS_TOLD: Final = 64
 """Names of macros that a model is told."""
 
@@ -126,6 +132,22 @@ def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
     handoff = handoff_function(agent, state.team.agents)
     custom = state.request.system_prompt if state.request is not None else ""
     return prompt.instructions(custom, agent), allowed if handoff is None else (*allowed, handoff)
+
+
+def vocabulary(team: Team) -> tuple[str, ...]:
+    """Return the names and words that the agent's recogniser is told of: its own, and the terminals that there were when the session began,
+    if it may name one in a call."""
+    agent = team.agent
+    known = {word.casefold() for word in agent.vocabulary}
+    allowed = None if agent.tools is None else set(agent.tools)
+    there = dict.fromkeys(
+        name
+        for function, named in team.names.items()
+        if agent.vocabulary and (allowed is None or function in allowed)
+        for name in named.get(TERMINAL, ())
+        if name.casefold() not in known
+    )
+    return (*agent.vocabulary, *there)[: max(VOCABULARY, len(agent.vocabulary))]
 
 
 def shared(state: State) -> bool:

@@ -14,15 +14,15 @@ from typing import Any
 
 from voxbridge.services.voice.audio.microphone import Microphone
 from voxbridge.services.voice.audio.speaker import Speaker
-from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import agents, inputs
 from voxbridge.services.voice.core import outputs as out
+from voxbridge.services.voice.core.state import Team
 from voxbridge.services.voice.providers.cascade.models import Transcript
 from voxbridge.services.voice.providers.streaming.assemblyai import Recogniser
 from voxbridge.services.voice.session import failure as session_failure
 from voxbridge.services.voice.session.streamed_speech import Listener, StreamedSpeech
 from voxbridge.services.voice.session.worker import Workplace
 from voxbridge.services.voice.speakable.loader import speakable
-from voxbridge.shared.agents.model import Agent
 from voxbridge.shared.audio import frames
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -46,10 +46,11 @@ class ModelEffects:
         self._streamed: StreamedSpeech | None = None
         """Speech of the user, once an agent has a recogniser that hears it while it is said."""
 
-    def speech_began(self, agent: Agent, from_ms: int) -> None:
+    def speech_began(self, team: Team, from_ms: int) -> None:
         """Have an agent's streaming recogniser, if it has one, hear what is said from here on, ms of the session's audio."""
-        if agent.stt.provider in self._place.models.recognisers:
-            self._speech().begin(_listener(agent.stt.provider, agent.stt.model, agent.language, agent.vocabulary), from_ms)
+        stt = team.agent.stt
+        if stt.provider in self._place.models.recognisers:
+            self._speech().begin(_listener(stt.provider, stt.model, team.agent.language, agents.vocabulary(team)), from_ms)
 
     def heard(self) -> None:
         """Pass on what the microphone has heard."""

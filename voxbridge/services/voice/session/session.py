@@ -208,7 +208,7 @@ class Session:
             self._ears.release()
             self._models.speech_over()
         elif isinstance(input, inputs.VoiceStarted):
-            self._models.speech_began(self.state.team.agent, listening.start_ms(utterance))
+            self._models.speech_began(self.state.team, listening.start_ms(utterance))
         if self._leaving is not None and between_turns(self.state):
             self._release()
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import agents, inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import model_retry, speaking
 from voxbridge.services.voice.core.state import Spoken, Stamps, Utterance
@@ -176,7 +176,7 @@ def _transcribe(t: Transition, from_ms: int, to_ms: int) -> out.Transcribe:
         provider=agent.stt.provider,
         model=agent.stt.model,
         language=agent.language,
-        vocabulary=agent.vocabulary,
+        vocabulary=agents.vocabulary(t.team),
     )
 
 
