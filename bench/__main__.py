@@ -41,6 +41,7 @@ from bench.areas.past import past
 from bench.areas.realtime import realtime
 from bench.areas.resumes import resumes
 from bench.areas.speech import rehearse, speech
+from bench.areas.spoken_names import spoken_names
 from bench.areas.starts import starts
 from bench.areas.takeovers import takeovers
 from bench.areas.talking import talking
@@ -95,6 +96,7 @@ ALONE: Final[Mapping[str, Area]] = {
     "warm": warm,
     "choices": choices,
     "officer": officer,
+    "spoken_names": spoken_names,
     "peers": peers,
     "doors": doors,
     "kills": kills,

@@ -13,9 +13,10 @@ import asyncio
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx
 import msgspec
@@ -53,15 +54,15 @@ for line in sys.stdin:
 """
 """A coding agent that does what it is told, at once."""
 
-_Calls = list[tuple[str, dict[str, Any]]]
+Calls = list[tuple[str, dict[str, Any]]]
 
 
 class Asked(msgspec.Struct, frozen=True):
     """An order, what should come of it, what was called, and the ms from the order to the first call (0 for none)."""
 
     say: str
-    wanted: _Calls
-    called: _Calls
+    wanted: Calls
+    called: Calls
     first: bool
     whole: bool
     first_ms: float = 0.0
@@ -75,14 +76,8 @@ class Asked(msgspec.Struct, frozen=True):
 async def officer(quick: bool, say: Say) -> Found:
     """Type every order of both sets once."""
     every = {name: orders(name)[:: QUICK_EVERY if quick else 1] for name in SETS}
-    with tempfile.TemporaryDirectory(prefix="vxt-") as home:
-        folder = str(Path(home) / "terminals")
-        try:
-            async with stack((*FULL, "terminals"), greeting=False, extra={"VOXBRIDGE_TERMINALS_DIR": folder}) as product:
-                asked = await _asked(product, [one for of in every.values() for one in of], say)
-        finally:
-            if holder.stop(place(Path(folder))):
-                raise StackError("The holder of the terminals did not end.")
+    async with bridge() as product, manned(product, say) as fleet:
+        asked = await _asked(product, fleet, [one for of in every.values() for one in of], say)
     rows: list[Figure] = []
     detail: dict[str, Any] = {}
     for name, of in every.items():
@@ -92,35 +87,61 @@ async def officer(quick: bool, say: Say) -> Found:
     return rows, {"misses": detail}, []
 
 
-def orders(name: str) -> list[tuple[str, _Calls]]:
+def orders(name: str) -> list[tuple[str, Calls]]:
     """Return the orders of a set with what should be called."""
     found = yaml.safe_load(SETS[name].read_text(encoding="utf-8"))
     return [(one["say"], [(name, arguments) for call in one["calls"] for name, arguments in call.items()]) for one in found]
 
 
-async def _asked(product: Stack, every: Sequence[tuple[str, _Calls]], say: Say) -> list[Asked]:
-    fleet = Terminals(product.config.port)
+@asynccontextmanager
+async def bridge() -> AsyncIterator[Stack]:
+    """Run the whole product, with terminals that end with it."""
+    with tempfile.TemporaryDirectory(prefix="vxt-") as home:
+        folder = str(Path(home) / "terminals")
+        try:
+            async with stack((*FULL, "terminals"), greeting=False, extra={"VOXBRIDGE_TERMINALS_DIR": folder}) as product:
+                yield product
+        finally:
+            if holder.stop(place(Path(folder))):
+                raise StackError("The holder of the terminals did not end.")
+
+
+class Fleet(NamedTuple):
+    """The terminals of a bridge, the log of what is called over them, and the ids of those that stay."""
+
+    terminals: Terminals
+    log: Log
+    own: frozenset[str]
+
+
+@asynccontextmanager
+async def manned(product: Stack, say: Say) -> AsyncIterator[Fleet]:
+    """Start the shells and the stand-ins of agents, and wait until the model has read the officer's prompt."""
+    terminals = Terminals(product.config.port)
     nc = await nats.connect(product.config.nats_url)
     try:
         await _define(product)
-        own = {await fleet.start(name=name) for name in SHELLS} | {await fleet.start("stand-in", name=name) for name in AGENTS}
+        shells = [await terminals.start(name=name) for name in SHELLS]
+        agents = [await terminals.start("stand-in", name=name) for name in AGENTS]
+        fleet = Fleet(terminals, Log(nc), frozenset((*shells, *agents)))
         say("officer: waiting until the model has read the officer's prompt")
-        await _order(product, Log(nc), "which terminals are there")
-        found = []
-        for number, (words, wanted) in enumerate(every):
-            say(f"officer: order {number + 1} of {len(every)}")
-            called, first_ms = await _order(product, Log(nc), words)
-            harmless = not wanted and all(name in READS for name, _ in called)
-            first = harmless or (bool(wanted and called) and is_right(wanted[0], called[0]))
-            whole = harmless or (len(called) == len(wanted) and all(is_right(*pair) for pair in zip(wanted, called, strict=True)))
-            found.append(Asked(words, wanted, called, first, whole, first_ms))
-            for card in (await fleet.ask("GET"))["terminals"]:
-                if card["id"] not in own:
-                    await fleet.ask("DELETE", f"/{card['id']}")
-        return found
+        await ordered(product, fleet, "which terminals are there")
+        yield fleet
     finally:
         await nc.close()
-        await fleet.close()
+        await terminals.close()
+
+
+async def _asked(product: Stack, fleet: Fleet, every: Sequence[tuple[str, Calls]], say: Say) -> list[Asked]:
+    found = []
+    for number, (words, wanted) in enumerate(every):
+        say(f"officer: order {number + 1} of {len(every)}")
+        called, first_ms = await ordered(product, fleet, words)
+        harmless = not wanted and all(name in READS for name, _ in called)
+        first = harmless or (bool(wanted and called) and is_right(wanted[0], called[0]))
+        whole = harmless or (len(called) == len(wanted) and all(is_right(*pair) for pair in zip(wanted, called, strict=True)))
+        found.append(Asked(words, wanted, called, first, whole, first_ms))
+    return found
 
 
 async def _define(product: Stack) -> None:
@@ -129,18 +150,22 @@ async def _define(product: Stack) -> None:
         (await client.put("/api/terminals/definitions/stand-in", json=body)).raise_for_status()
 
 
-async def _order(product: Stack, log: Log, words: str) -> tuple[_Calls, float]:
-    """Type an order into a session of its own; return what was called for it, and the ms until the first call."""
+async def ordered(product: Stack, fleet: Fleet, words: str) -> tuple[Calls, float]:
+    """Type an order into a session of its own; return what was called for it, and the ms until the first call. Terminals that it started
+    are closed again."""
     async with connect(product.url, compression=None, max_size=None) as socket:
         await socket.send(msgspec.json.encode({"type": "start", "mode": "local", "agent": "officer", "output": "text"}).decode())
         sid = str((await _until(socket, "setup_complete"))["sessionId"])
         await socket.send(msgspec.json.encode({"type": "text", "text": words}).decode())
         await _until(socket, "turn_complete")
         await socket.send('{"type":"end"}')
-    events = [one async for one in log.read_all(sid)]
+    events = [one async for one in fleet.log.read_all(sid)]
     at = next(one.ts for one in events if isinstance(one.event, TextReceived))
     called = [one for one in events if isinstance(one.event, ToolCalled) and one.ts >= at and one.event.turn > 0]
     calls = [(one.event.name, one.event.arguments) for one in called if isinstance(one.event, ToolCalled)]
+    for card in (await fleet.terminals.ask("GET"))["terminals"]:
+        if card["id"] not in fleet.own:
+            await fleet.terminals.ask("DELETE", f"/{card['id']}")
     return calls, round((called[0].ts - at) / 1_000, 1) if called else 0.0
 
 

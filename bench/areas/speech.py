@@ -222,7 +222,7 @@ async def _read(product: Stack) -> None:
 async def speech(product: Stack, quick: bool, say: Say) -> Found:
     """Ask every question in one call. The first turn only warms up caches and is not counted."""
     plain, tools = (PLAIN[:3], TOOLS[:1]) if quick else (PLAIN, TOOLS)
-    spoken = {text: await _speak(product, text) for text in (REHEARSAL, *plain, *tools)}
+    spoken = {text: await voiced(product, text) for text in (REHEARSAL, *plain, *tools)}
     turns: list[Turn] = []
     notes: list[str] = []
     socket = await connect(product.url, "voxbridge.v1")
@@ -286,7 +286,8 @@ def _sent(turn: Turn) -> float | None:
     return turn.latency.get("first_audio_sent")
 
 
-async def _speak(product: Stack, text: str) -> Pcm:
+async def voiced(product: Stack, text: str) -> Pcm:
+    """Return a text in the product's own voice, at 16 kHz, without silence before and after it."""
     body = {"model": "piper", "voice": "default", "input": text, "response_format": "pcm"}
     async with httpx.AsyncClient(base_url=product.config.models_base_url, timeout=60, trust_env=False) as client:
         answer = (await client.post("/audio/speech", json=body)).raise_for_status()
