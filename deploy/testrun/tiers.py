@@ -31,6 +31,7 @@ QUICK: Final = (
     "tests/models/test_busy.py",
     "tests/models/test_choice.py",
     "tests/models/test_choice_lines.py",
+    "tests/models/test_commands.py",
     "tests/models/test_core.py",
     "tests/models/test_grammar.py",
     "tests/models/test_lines.py",

@@ -12,7 +12,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
-from voxbridge.services.models.choice import features, kinds
+from voxbridge.services.models.choice import commands, features, kinds
 from voxbridge.services.models.choice.moods import mood
 from voxbridge.shared import spoken_durations
 
@@ -38,6 +38,12 @@ UNITS: Final = ("from_unit", "to_unit")
 TO: Final = "terminal"
 TOLD: Final = "text"
 """Arguments that name who is told something, and take what, in the user's words: a small model makes up its own."""
+
+COMMAND: Final = "command"
+"""Argument beside `TO` that takes a command line."""
+
+_CALLED: Final = re.compile(r"\b(?:called|named)\b.*", re.IGNORECASE | re.DOTALL)
+"""Name of something new at the end of a request: no terminal is meant by it."""
 
 _LEAD: Final = re.compile(r"^(?:'s)?[\s,:;.-]*(?:(?:please|that|to|should|must|know|for|whether)\b[\s,:]*){0,2}", re.IGNORECASE)
 _NUMBER: Final = re.compile(
@@ -132,7 +138,10 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     required = list(schema.get("required", ()))
     known = {name: {**properties[name], "enum": list(values)} for name, values in names.items() if values and name in properties}
     spoken = features.words(said)
-    named = _named({**properties, **known}, spoken[1:] if spoken and spoken[0] in _VERBS else spoken)
+    naming = features.words(_CALLED.sub("", said)) if TO in known and COMMAND in properties else spoken
+    named = _named({**properties, **known}, naming[1:] if naming and naming[0] in _VERBS else naming)
+    place = commands.place(said) if TO in properties else ""
+    line = commands.command(written(said), names.get(TO, ())) if TO in properties and COMMAND in properties else ""
     away, nameless = _turns_away(said, spoken), bool(spoken) and _NAMELESS.issuperset(spoken)
     others = not _OTHERS.isdisjoint(spoken)
     units = kinds.conversion(said) if set(UNITS) <= properties.keys() else None
@@ -141,6 +150,9 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     for name, value in properties.items():
         if name in read:
             kept[name] = {"enum": [read[name]]}
+        elif (name == TO and place) or (name == COMMAND and line):
+            kept[name] = {**value, "enum": [place if name == TO else line]}
+            required += [name] if name not in required else []
         elif name in known:
             meant = _meant(named[name], features.words(said))
             kept[name] = {**known[name], **({} if others else {"enum": meant})} if meant else value

@@ -1,0 +1,87 @@
+"""Shell commands by what people say, and the terminal that is meant by its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from voxbridge.services.models.choice import commands
+from voxbridge.services.models.choice.arguments import narrowed
+
+TERMINALS = ("Build", "Notes", "Claude", "Claude Code")
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"command": {"type": "string"}, "terminal": {"type": "string"}},
+    "required": ["command"],
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("In the Notes terminal, make a folder called Papers.", "mkdir Papers"),
+        ("please create a new folder named out in Build", "mkdir out"),
+        ("in the left one make a file called notes", "touch notes"),
+        ("make a file called shopping list", "touch 'shopping list'"),
+        ("make a file called x;reboot", "touch 'x;reboot'"),
+        ("make a file called $HOME", "touch '$HOME'"),
+        ("in Build, show me the free space", "df -h"),
+        ("how much space is left on the last one?", "df -h"),
+        ("list all the files in the second terminal", "ls"),
+        ("which files are there", "ls"),
+        ("in Notes go into the source folder", "cd source"),
+        ("go to the build folder", "cd build"),
+        ("go up one level in Build", "cd .."),
+        ("show me the contents of readme.md", "cat readme.md"),
+        ("could you print the time in Notes", "date"),
+        ("where am I", "pwd"),
+        ("show the last commits", "git log --oneline -10"),
+    ],
+)
+def test_a_request_means_a_command(said: str, line: str) -> None:
+    assert commands.command(said, TERMINALS) == line
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "make a folder called out and go into it",
+        "make a folder for the pictures of last summer",
+        "tell Claude to make a folder called out",
+        "list the files that are larger than a megabyte",
+        "do not list the files",
+        "run the tests",
+        "what is the capital of France",
+        "make a file called",
+        "make me a sandwich",
+        "delete the file notes",
+        "",
+    ],
+)
+def test_whatever_else_is_said_means_none(said: str) -> None:
+    assert commands.command(said, TERMINALS) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "terminal", "command"),
+    [
+        ("in the left one make a file called notes", "left one", "touch notes"),
+        ("in the left one, make a file called Build", "left one", "touch Build"),
+        ("in Build make a file called notes", "Build", "touch notes"),
+        ("compile everything in the last terminal", "last terminal", None),
+        ("compile everything in Build", "Build", None),
+        ("compile everything", None, None),
+        ("make a file called Notes", None, "touch Notes"),
+    ],
+)
+def test_the_terminal_is_the_one_that_was_said_and_never_the_name_of_what_is_made(
+    said: str, terminal: str | None, command: str | None
+) -> None:
+    found = narrowed(SCHEMA, said, {"terminal": TERMINALS})["properties"]
+    assert found["terminal"].get("enum") == (None if terminal is None else [terminal])
+    assert found["command"].get("enum") == (None if command is None else [command])
+
+
+def test_two_places_are_left_to_the_model() -> None:
+    assert commands.place("from the left one into the right one") == ""
