@@ -27,6 +27,7 @@ from bench.areas.speech import Pcm, voiced
 from bench.report import Figure
 from bench.stack import ROOT, Stack
 from voxbridge.services.tools.packs.terminals.named import find
+from voxbridge.services.tools.session.names import AGENTS
 from voxbridge.services.voice.core.agents import VOCABULARY
 from voxbridge.shared.agents.reading import load
 from voxbridge.shared.audio.frames import INPUT_RATE
@@ -104,8 +105,7 @@ def _meant(cards: Sequence[Card], called: officer.Calls) -> tuple[str, ...]:
 
 def _prompt(names: Sequence[str]) -> str:
     own = load(ROOT / "agents").team("officer").agents[0].vocabulary
-    known = {word.casefold() for word in own}
-    return f"{', '.join((*own, *(name for name in names if name.casefold() not in known))[:VOCABULARY])}."
+    return f"{', '.join((*own, *(f'in {name}' for name in dict.fromkeys((*names, *AGENTS))))[:VOCABULARY])}."
 
 
 def _paced(sound: Pcm, pace: float) -> Pcm:

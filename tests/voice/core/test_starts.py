@@ -99,7 +99,7 @@ def test_the_recogniser_is_told_the_vocabulary_of_the_agent_that_speaks() -> Non
 
 def test_the_recogniser_is_told_of_the_terminals_that_there_are() -> None:
     names = {
-        "send_key": {"terminal": ("Build", "claude", *(f"Terminal {number}" for number in range(64)))},
+        "send_key": {"terminal": ("Build", "Claude", *(f"Terminal {number}" for number in range(64)))},
         "forward_output": {"terminal": ("Build",), "source": ("Notes",)},
         "run_workflow": {"name": ("Deploy",)},
         "close_terminal": {"terminal": ("Hidden",)},
@@ -108,9 +108,9 @@ def test_the_recogniser_is_told_of_the_terminals_that_there_are() -> None:
     call = session(officer, names=names)
     call.speak("Hello?")
     (told,) = {effect.vocabulary for _, effect in call.effects(out.Transcribe)}
-    assert told[:4] == ("Claude", "its diff", "Build", "Terminal 0")
+    assert told[:5] == ("Claude", "its diff", "in Build", "in Claude", "in Terminal 0")
     assert len(told) == agents.VOCABULARY
-    assert not {"Hidden", "Deploy", "Notes"} & {*told}
+    assert not {"in Hidden", "in Deploy", "in Notes"} & {*told}
     call = session(msgspec.structs.replace(officer, vocabulary=()), names=names)
     call.speak("Hello?")
     assert {effect.vocabulary for _, effect in call.effects(out.Transcribe)} == {()}, "an agent that has no words of its own is told none"
