@@ -219,6 +219,40 @@ async def test_a_full_disk_ends_a_piece_and_another_one_is_tried_later(
         assert await one.at(one.clock.us // 1_000) == ["lostlost and found"]
 
 
+async def test_a_piece_that_the_disk_takes_in_part_is_ended_and_what_comes_later_is_in_another_one(tmp_path: Path) -> None:
+    with shows(tmp_path) as one:
+        one.clock.pass_ms(10)
+        one.write("hello")
+        one.tape.flush()
+        file = one.tape._file
+
+        class Full:
+            def write(self, data: bytes) -> int:
+                assert file is not None
+                return file.write(bytes(data)[: len(data) // 2])
+
+            def close(self) -> None:
+                assert file is not None
+                file.close()
+
+        one.tape._file = Full()  # type: ignore[assignment]
+        one.clock.pass_ms(10)
+        one.write(" lost")
+        one.tape.flush()
+        assert await one.at(one.clock.us // 1_000) == ["hello"]
+        one.write(" too")
+        one.clock.pass_ms(int(tapes.AGAIN_S * 1_000))
+        one.write("!")
+        assert await one.at(one.clock.us // 1_000) == ["hello lost too!"]
+
+
+async def test_pieces_that_begin_in_one_moment_have_names_of_their_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with shows(tmp_path) as one:
+        for _ in range(3):
+            one.tape.begin()
+        assert (len(one.pieces()), caplog.records) == (4, [])
+
+
 async def test_a_line_that_was_not_written_to_its_end_is_left_out(tmp_path: Path) -> None:
     with shows(tmp_path) as one:
         one.clock.pass_ms(10)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import errno
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -52,14 +54,14 @@ class Limits(NamedTuple):
 
 
 class Tape:
-    """Recorder of one terminal, from now on. `frame` returns its whole screen as bytes for an emulator that was reset."""
+    """Recorder of one terminal, from now on. `screen` returns its emulator."""
 
     def __init__(self, folder: Path, clock: Clock, screen: Callable[[], Screen]) -> None:
         self._folder, self._clock, self._screen = folder, clock, screen
         self._loop = asyncio.get_running_loop()
         self._file: IO[bytes] | None = None
         self._pending = bytearray()
-        self._size = self._at_ms = 0
+        self._size = self._at_ms = self._begun_ms = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._second_us = self._written = 0
         self._flushing: asyncio.TimerHandle | None = None
@@ -69,8 +71,8 @@ class Tape:
     def begin(self) -> None:
         """Begin a piece with the screen as it is."""
         self._end()
-        now = self._clock.now_us()
-        self._at_ms, self._size = now // 1_000, 0
+        self._begun_ms = self._at_ms = max(self._clock.now_us() // 1_000, self._begun_ms + 1)  # each piece has a name of its own
+        self._size = 0
         columns, rows = self._screen().size
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -117,7 +119,8 @@ class Tape:
         if self._file is None or not self._pending:
             return
         try:
-            self._file.write(self._pending)
+            if self._file.write(self._pending) < len(self._pending):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # noqa: TRY301 - as if nothing had been written
         except OSError as error:
             self._failed(error)
         self._pending.clear()
@@ -227,7 +230,10 @@ class Tapes:
     async def keep(self) -> None:
         """Remove what is too old or too much, now and then. Runs until it is cancelled."""
         while True:
-            await asyncio.to_thread(self.sweep)
+            try:
+                await asyncio.to_thread(self.sweep)
+            except OSError as error:
+                _log.warning("past screens of terminals are not looked through: %s", error)
             await asyncio.sleep(SWEEP_S)
 
     def sweep(self) -> None:
