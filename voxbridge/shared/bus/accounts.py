@@ -191,6 +191,7 @@ EXPORTS: Final[tuple[Export, ...]] = (
             ("gateway", "tools") if one.verb in TERMINALS_FOR_TOOLS else ("gateway",),
         )
         for one in questions.QUESTIONS
+        if one is not questions.Forget  # the administrator alone erases
     ),
     *_heard("gateway", ("terminals",), live.typed_subject(LOCAL_HOST, "*")),
     *_heard("terminals", ("gateway",), live.output_subject(LOCAL_HOST, "*"), live.card_subject(LOCAL_HOST, "*")),
