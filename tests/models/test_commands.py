@@ -83,5 +83,17 @@ def test_the_terminal_is_the_one_that_was_said_and_never_the_name_of_what_is_mad
     assert found["command"].get("enum") == (None if command is None else [command])
 
 
+@pytest.mark.parametrize(
+    ("heard", "meant"),
+    [
+        ("In the Notes, Terminal, make a folder called Papers.", "In the Notes Terminal, make a folder called Papers."),
+        ("in the left. Terminal make a file called notes", "in the left Terminal make a file called notes"),
+        ("list my notes, terminal by terminal", "list my notes, terminal by terminal"),
+    ],
+)
+def test_a_pause_behind_a_name_is_no_end(heard: str, meant: str) -> None:
+    assert commands.unbroken(heard, TERMINALS) == meant
+
+
 def test_two_places_are_left_to_the_model() -> None:
     assert commands.place("from the left one into the right one") == ""

@@ -40,6 +40,7 @@ def parts_of(said: str) -> list[str]:
         ("remember the code and tell it to nobody", None),
         ("when I say tea time set a timer and tell me the time", None),
         ("don't set a timer and tell me the time in Rome", None),
+        ("in the kitchen, set a timer for five minutes", None),
         ("tell me a joke and set a timer for five minutes", None),
         ("", None),
     ],

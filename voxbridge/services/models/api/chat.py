@@ -17,8 +17,8 @@ import msgspec
 
 from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
-from voxbridge.services.models.choice import orders, reckoning
-from voxbridge.services.models.choice.arguments import narrowed, takes_rest, with_rest, written
+from voxbridge.services.models.choice import commands, orders, reckoning
+from voxbridge.services.models.choice.arguments import TO, narrowed, takes_rest, with_rest, written
 from voxbridge.services.models.choice.router import Router
 from voxbridge.services.models.choice.several import besides, is_said, wishes
 from voxbridge.services.models.core import chatml, grammar
@@ -97,7 +97,8 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     few: Sequence[chatml.Tool] = tools
     more, words = False, ""
     if router is not None:
-        messages = [_as_written(message) for message in messages]
+        terminals = list(dict.fromkeys(name for tool in tools for name in tool.names.get(TO, ())))
+        messages = [_as_written(message, terminals) for message in messages]
     if router is not None and choice.mode == "auto":
         choice, among, odds, few, more, messages, words = _chosen(router, messages, tools)
         call_bias += ROUTED_BIAS + odds
@@ -162,8 +163,8 @@ def _recent(messages: Sequence[chatml.Message]) -> list[chatml.Message]:
     ]
 
 
-def _as_written(message: chatml.Message) -> chatml.Message:
-    return msgspec.structs.replace(message, text=written(message.text)) if message.role == "user" else message
+def _as_written(message: chatml.Message, terminals: Sequence[str]) -> chatml.Message:
+    return msgspec.structs.replace(message, text=commands.unbroken(written(message.text), terminals)) if message.role == "user" else message
 
 
 class _Chosen(NamedTuple):

@@ -58,6 +58,19 @@ def place(said: str) -> str:
     return next(iter(found.values())) if len(found) == 1 else ""
 
 
+def unbroken(said: str, terminals: Sequence[str]) -> str:
+    """Return a request with the names of terminals whole: a recogniser writes "in the Notes, Terminal" for a pause behind the name."""
+    if not terminals:
+        return said
+    known = "|".join(re.escape(name) for name in sorted((*terminals, *PLACES), key=len, reverse=True))
+    return re.sub(
+        rf"\b((?:at|from|in|into|of|on|to) (?:the |my )?(?:{known}))[,.;]\s+(terminal|window|pane|shell)\b",
+        r"\1 \2",
+        said,
+        flags=re.IGNORECASE,
+    )
+
+
 def command(said: str, terminals: Sequence[str]) -> str:
     """Return the command line that a request means, with what it names as one word of the shell; empty where it means none of these."""
     known = "|".join(re.escape(name) for name in sorted((*terminals, *PLACES), key=len, reverse=True))

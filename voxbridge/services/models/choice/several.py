@@ -32,6 +32,9 @@ _CUT_BESIDES: Final = re.compile(rf"{_BETWEEN}(?=(?:(?:{_BEGINS})\s+\S|(?:{_ASKS
 _BACK: Final = re.compile(r"\b(?:(?<!is )it|its|them|those|these|that one)\b", re.IGNORECASE)
 """Words for what was named before: a part that speaks of it is no wish of its own."""
 
+_WHERE: Final = re.compile(r"(?:at|from|in|inside|into|on)(?: \S+){1,3}", re.IGNORECASE)
+"""Place or time that a wish begins with: "in the left terminal, make a folder" is one."""
+
 _WHEN: Final = re.compile(r"(?:if|when|whenever|every time|as soon as|once)\b", re.IGNORECASE)
 """Beginning of a request whose wishes are for later."""
 
@@ -43,7 +46,7 @@ def wishes(said: str, wanted: Callable[[str], str]) -> list[str]:
     one wish.
     """
     first, *others = [part for part in (part.strip() for part in _CUT.split(said, maxsplit=PARTS_LIMIT - 1)) if part] or [said]
-    if not others or _WHEN.match(first) or any(_BACK.search(part) for part in others):
+    if not others or _WHEN.match(first) or _WHERE.fullmatch(first) or any(_BACK.search(part) for part in others):
         return [said]
     functions = [wanted(part) for part in (first, *others)]
     return [first, *others] if all(functions) and wanted(said) in functions else [said]
