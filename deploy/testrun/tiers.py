@@ -132,6 +132,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/faults/test_gateway_and_page.py": "tests/gateway/core/test_page_functions.py",
     "tests/faults/test_handlers_killed.py": "tests/tools/sandbox/test_calls.py kills a sandbox; tests/faults/test_event_boundaries.py",
     "tests/faults/test_hostile_servers_beside_a_call.py": "tests/tools/mcp/test_hostile_servers.py",
+    "tests/faults/test_keystrokes.py": "tests/tools/packs/test_terminals.py; tests/faults/test_event_boundaries.py",
     "tests/faults/test_macros_in_a_call.py": "one test of the module stays; tests/tools/test_macros.py",
     "tests/faults/test_once.py": "tests/tools/test_effects_of_calls.py; tests/tools/test_recovery.py",
     "tests/faults/test_realtime_crashes.py": "tests/voice/realtime has each crash in virtual time",
