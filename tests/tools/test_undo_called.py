@@ -132,7 +132,7 @@ async def test_what_was_written_into_the_workspace_is_removed_unless_somebody_ch
         text = file.read_text()
         assert "has other files by now" in await refused(caller, "undo_last", "u1", call="p1")
         file.write_text(text + "// mine\n")
-        assert "was changed after this call" in await refused(caller, "undo_last", "u2")
+        assert "was changed since, so it stays" in await refused(caller, "undo_last", "u2")
         file.write_text(text)
         assert (await did(caller, "undo_last", "u3"))["spoken"] == "I removed the file PriceTag.tsx."
         assert not file.exists()
