@@ -32,8 +32,8 @@ from voxbridge.shared.events.tools import (
 from voxbridge.shared.events.voice import ToolCalled
 from voxbridge.shared.log.writer import SessionWriter
 
-SOME, MANY = 400, 10_000
-"""Calls of `make test` and of `make test-all`."""
+SOME, MANY = 400, 2_000
+"""Calls of `make test` and of `make test-all`; `tests/long` makes ten thousand."""
 
 PACKS: Final = "tests.tools.pack,tests.tools.fuzzed,voxbridge.services.tools.packs.macros.functions"
 ENDS: Final = (ToolCompleted, ToolFailed, ToolInterrupted)
@@ -85,7 +85,8 @@ async def _play(caller: Caller, count: int, random_: random.Random) -> None:
     await eventually(rests)
 
 
-async def _fuzz(executors: Executors, callers: Callable[[], Awaitable[Caller]], calls: int) -> None:
+async def fuzz(executors: Executors, callers: Callable[[], Awaitable[Caller]], calls: int) -> None:
+    """Make so many drawn calls, and check that each ends exactly once."""
     random_ = dice("fuzzed calls")
     async with executors.running(PACKS) as service:
         for start in range(0, calls, SOME):
@@ -104,9 +105,9 @@ async def _fuzz(executors: Executors, callers: Callable[[], Awaitable[Caller]], 
 
 
 async def test_fuzzed_calls_end_exactly_once(executors: Executors, callers: Callable[[], Awaitable[Caller]]) -> None:
-    await _fuzz(executors, callers, SOME)
+    await fuzz(executors, callers, SOME)
 
 
 @pytest.mark.timeout(900)
 async def test_many_fuzzed_calls_end_exactly_once(executors: Executors, callers: Callable[[], Awaitable[Caller]]) -> None:
-    await _fuzz(executors, callers, MANY)
+    await fuzz(executors, callers, MANY)
