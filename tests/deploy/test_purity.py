@@ -15,6 +15,7 @@ CORES = sorted((ROOT / "voxbridge" / "services").glob("*/core/**/*.py"))
 PURE_SHARED = {
     "voxbridge.shared.agents.model",
     "voxbridge.shared.agents.notes",
+    "voxbridge.shared.agents.talking",
     "voxbridge.shared.agents.tasks",
     "voxbridge.shared.nesting",
     "voxbridge.shared.errors",

@@ -171,6 +171,8 @@ WRONG: Final[tuple[tuple[str, str, Any, int, str], ...]] = (
         ("GET", "/no-such?lines=0", None, 422, "lines"),
         ("GET", "/lives?limit=501", None, 422, "limit"),
         ("GET", "/lives/no-such-life", None, 404, "life"),
+        ("GET", f"/lives/no-such-life?after={2**64}", None, 422, "after"),
+        ("GET", f"/lives/no-such-life/screen?at_ms={2**64}", None, 422, "at_ms"),
         ("GET", "/lives/no.such", None, 422, "life"),
         ("GET", "/lives/no-such-life/screen?at_ms=1", None, 404, "life"),
         ("GET", "/lives/no-such-life/screen?at_ms=-1", None, 422, "at_ms"),

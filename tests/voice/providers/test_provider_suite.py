@@ -211,6 +211,7 @@ class Cascade(Provider):
         for one in replies:
             if one.hears:
                 self.models.script("stt", [one.hears])
+                self.models.usual["stt"] = [one.hears]  # of a pause within the speech, as a busy machine has them, too
             self.write(one)
             if one.says:
                 self.models.script("tts", [one.lasts_ms])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from fastapi import APIRouter, Path, Query, Response
 
+from voxbridge.services.gateway.core.messages import POSITION_LIMIT
 from voxbridge.shared import events
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -129,7 +130,7 @@ def add(made: APIRouter, gateway: Context, answers: Any) -> None:
     @made.get("/lives/{life}", responses=answers(Happenings))
     async def life_of(
         life: Annotated[str, Path(pattern=_LIFE)],
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[int, Query(ge=0, le=POSITION_LIMIT)] = 0,
         limit: Annotated[int, Query(ge=1, le=EVENTS_LIMIT)] = 200,
         newest: bool = False,
     ) -> Response:
@@ -137,7 +138,7 @@ def add(made: APIRouter, gateway: Context, answers: Any) -> None:
         return _json(await happenings(gateway.log, life, after=after, limit=limit, newest=newest))
 
     @made.get("/lives/{life}/screen", responses=answers(asked.Shown))
-    async def screen_at(life: Annotated[str, Path(pattern=_LIFE)], at_ms: Annotated[int, Query(ge=0)]) -> Response:
+    async def screen_at(life: Annotated[str, Path(pattern=_LIFE)], at_ms: Annotated[int, Query(ge=0, le=POSITION_LIMIT)]) -> Response:
         """Read what a terminal showed at a time, ms since 1970, as text without escapes and without what nobody sees."""
         found: asked.Shown = await ask(gateway.log.nc, LOCAL_HOST, asked.Past(by=LOCAL, life=life, at_ms=at_ms))
         return _json(found)
