@@ -44,6 +44,9 @@ SOME: Final[Mapping[Door, Collection[str]]] = {
 """Texts that each door gets here: all come by a model's call, and by the others those that these doors read themselves; `tests/long` gives
 all to all."""
 
+AT_ONCE: Final = 96
+"""Calls of hostile arguments at a time: each has a few seconds, on a busy machine, too."""
+
 _FEW: Final[Mapping[Door, Collection[str]]] = {"model": SOME["rest"], "rest": (), "macro": ()}
 """Texts for functions whose every call reaches a program in a terminal."""
 
@@ -99,8 +102,10 @@ async def bears(doors: Doors, texts: Mapping[Door, Collection[str]]) -> None:
     """Give every function hostile arguments by each door; `texts` names those of `TEXTS` that come by it."""
     turns: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(4))  # fewer than a limit of their own would refuse
 
+    at_once = asyncio.Semaphore(AT_ONCE)
+
     async def one(door: Door, name: str, arguments: dict[str, Any], what: str, code: str | None) -> list[str]:
-        async with turns["owned" if name in OWNED else f"{name}-{door}"]:  # one account has 8 tasks at most
+        async with turns["owned" if name in OWNED else f"{name}-{door}"], at_once:  # one account has 8 tasks at most
             outcome = await doors.ask(door, name, filled(doors, door, name, arguments))
             await doors.cancel(door, name, outcome)
         where = f"{name} by {door}, {what}: {outcome} after {outcome.took_s:.1f} s"
