@@ -23,7 +23,8 @@ _SOUNDS: Final = (
     ("z", "s"),
     ("y", "i"),
     ("aw", "au"),
-    ("ow", "ou"),
+    ("ow", "au"),
+    ("ou", "au"),
     ("w", "u"),
 )
 _CONDITION: Final = re.compile(
@@ -99,11 +100,14 @@ def _programs(card: Card) -> tuple[str, ...]:
 
 
 def _likeness(card: Card, wanted: str) -> float:
-    return max(SequenceMatcher(None, _sound(name), _sound(wanted)).ratio() for name in (*_names(card), card.definition))
+    heard = _sound(wanted)
+    known = [_sound(name) for name in (*_names(card), card.definition)]
+    pairs = [(name, heard) for name in known] + [(name.removesuffix("e"), heard.removesuffix("e")) for name in known]
+    return max(SequenceMatcher(None, *pair).ratio() for pair in pairs)
 
 
 def _sound(name: str) -> str:
-    """Return a name about as it sounds: a recogniser writes Codex as codecs."""
+    """Return a name about as it sounds: a recogniser writes Codex as codecs, and Claude as cloud."""
     for letters, sound in _SOUNDS:
         name = name.replace(letters, sound)
     return re.sub(r"(.)\1", r"\1", name)
