@@ -14,7 +14,7 @@ import { Interruptions } from "./interruptions";
 import { lastBefore, layout, stateAt, spentIn, text, type Timeline } from "./layout";
 import { Silences } from "./silences";
 import { StatePanel } from "./state-panel";
-import { TerminalsPanel } from "./terminals-panel";
+import { reachesTerminals, TerminalsPanel } from "./terminals-panel";
 import { TimelineView } from "./timeline";
 import { Transcript } from "./transcript";
 import { TurnPanel } from "./turn-panel";
@@ -121,7 +121,7 @@ export function SessionRoom({ id }: { id: string }): ReactElement {
             </div>
             <div>
               <StatePanel id={id} at={Math.round(timeline.start + at * 1000)} />
-              <TerminalsPanel at={timeline.start / 1000 + at} live={live} />
+              {reachesTerminals(events) && <TerminalsPanel at={timeline.start / 1000 + at} live={live} />}
               <Details
                 id={id} event={events[selected]} before={events[selected - 1]?.seq ?? 0} at={times[selected] ?? 0} index={selected} count={events.length}
                 onStep={(by) => select(Math.max(0, Math.min(events.length - 1, selected + by)))}

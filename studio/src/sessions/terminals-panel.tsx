@@ -1,6 +1,7 @@
 /** What the terminals showed at the moment under the playhead. Owns when it is asked: of those that are unfolded, once the playhead rests. */
 import { type ReactElement, useEffect, useState } from "react";
 import { ask, complaint, ReadError, useLoaded } from "../http";
+import type { LogEvent } from "./api";
 
 const SETTLE_MS = 90;
 /** Terminals that are unfolded at first. */
@@ -17,6 +18,12 @@ interface Shown {
   at_ms: number;
   title: string;
   text: string;
+}
+
+/** Terminals are reached by the calls of the installation's own account alone: a token of another one may not read them. */
+export function reachesTerminals(events: readonly LogEvent[]): boolean {
+  const { account } = events.find(({ type }) => type === "session.requested")?.data ?? {};
+  return (account ?? "local") === "local";
 }
 
 /** `at` in ms since 1970; others may be started while the call is `live`. Nothing is drawn where no terminal was there at that time. */
