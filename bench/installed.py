@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,10 +64,22 @@ class Installed:
         """Return the voice workers by name, once so many are ready. Raises `StackError`."""
         return await self._named("voice", count)
 
-    async def gateway(self) -> psutil.Process:
-        """Return the gateway, once it is ready. Raises `StackError`."""
-        (found,) = (await self._named("gateway", 1)).values()
+    async def only(self, service: str) -> psutil.Process:
+        """Return the process of a service that runs in one, once it is ready and the next one stands by. Raises `StackError`."""
+        (found,) = (await self._named(service, 1)).values()
+        end = time.monotonic() + READY_S
+        while not self._stands_by(service):
+            if time.monotonic() > end:
+                raise StackError(f"No {service} stood by within {READY_S:g} s.")
+            await asyncio.sleep(POLL_S)
         return found
+
+    def _stands_by(self, service: str) -> bool:
+        for child in self.up.children():
+            with suppress(psutil.Error):
+                if any(f"the next {service} stands by" in part for part in child.cmdline()):
+                    return True
+        return False
 
     async def owner(self, sid: str) -> str:
         """Return the worker that holds a session."""

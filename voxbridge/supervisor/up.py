@@ -37,8 +37,9 @@ from voxbridge.supervisor.standby import Standby
 from voxbridge.supervisor.supervisor import Supervisor
 
 SERVICES: Final = ("models", "knowledge", "awareness", "terminals", "tools", "voice", "gateway")
-STANDING_BY: Final = ("gateway",)
-"""Services whose next process stands by: every browser waits for the gateway. Of the voice service two workers run anyway."""
+STANDING_BY: Final = ("gateway", "terminals")
+"""Services whose next process stands by: every browser waits for the gateway, and whoever types into a program for the terminals service.
+Of the voice service two workers run anyway."""
 
 
 def up(config: Config, board: Board) -> int:

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from tests.ports import free_port
+from voxbridge.supervisor.up import STANDING_BY
 
 READY_S = 240.0
 """Generous limit in seconds: models are loaded while other tests may keep the machine busy."""
@@ -65,9 +66,9 @@ class Up:
     def child(self, *words: str) -> psutil.Process:
         return next(child for child in self.process.children() if all(any(word in part for part in child.cmdline()) for word in words))
 
-    def standing_by(self) -> list[int]:
-        """Return the processes that stand by as the next gateway."""
-        return [child.pid for child in self.process.children() if "the next gateway stands by" in " ".join(child.cmdline())]
+    def standing_by(self, service: str) -> list[int]:
+        """Return the processes that stand by as the next one of a service."""
+        return [child.pid for child in self.process.children() if f"the next {service} stands by" in " ".join(child.cmdline())]
 
     def family(self) -> list[psutil.Process]:
         return list(self.process.children(recursive=True))
@@ -109,12 +110,13 @@ def test_the_product_starts_heals_and_stops(tmp_path: Path) -> None:
             up.until(lambda before=before: up.said().count(again) > before)  # type: ignore[misc]
         assert up.said().count(ready) == 1
 
-        up.until(lambda: bool(up.standing_by()))
-        (next_gateway,) = up.standing_by()
-        before = up.said().count(again)
-        up.child("voxbridge.services.gateway").kill()
-        up.until(lambda: up.said().count(again) > before)
-        assert up.child("voxbridge.services.gateway").pid == next_gateway
+        for service in STANDING_BY:
+            up.until(lambda service=service: bool(up.standing_by(service)))  # type: ignore[misc]
+            (standing,) = up.standing_by(service)
+            before = up.said().count(again)
+            up.child(f"voxbridge.services.{service}").kill()
+            up.until(lambda before=before: up.said().count(again) > before)  # type: ignore[misc]
+            assert up.child(f"voxbridge.services.{service}").pid == standing
 
         family += up.family()
         assert len(up.family()) >= 7
