@@ -99,6 +99,13 @@ def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_
     studio.until_said("assistant", "pressed ctrl c")
     assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
     studio.until_quiet()
+
+    studio.type("Start a terminal called Harbour")
+    studio.until_said("assistant", "Harbour is started")
+    studio.until_quiet()
+    studio.type("In Harbour show me the disk usage")
+    expect(card).to_contain_text("df -h", timeout=ASKED_MS)
+    expect(card).to_contain_text("Harbour")
     studio.end()
     ask(product, "DELETE", f"/{shell}")
 

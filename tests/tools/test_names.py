@@ -33,7 +33,7 @@ async def told(nc: Client, account: str) -> things.Things:
     """Ask until the executor, which has just been started, is heard."""
 
     async def ask() -> things.Things:
-        return await things.ask(nc, account)
+        return await things.ask(nc, account) or {}
 
     return await eventually(ask)
 
@@ -73,7 +73,7 @@ async def test_terminals_are_named_to_the_installations_own_account_alone(
 async def test_without_the_knowledge_service_the_rest_is_told_and_without_an_executor_nothing(executors: Executors, nc: Client) -> None:
     async with executors.running(PACK):
         assert set(await told(nc, "ann")) == {"run_workflow"}
-    assert await things.ask(nc, "ann") == {}
+    assert await things.ask(nc, "ann") is None
 
 
 async def test_a_question_that_cannot_be_read_is_refused(executors: Executors, nc: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tests.voice.conversation import FUNCTIONS, Conversation
-from voxbridge.services.voice.core import agents
+from voxbridge.services.voice.core import agents, inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import Agent, AgentTeam
@@ -114,3 +114,27 @@ def test_the_recogniser_is_told_of_the_terminals_that_there_are() -> None:
     call = session(msgspec.structs.replace(officer, vocabulary=()), names=names)
     call.speak("Hello?")
     assert {effect.vocabulary for _, effect in call.effects(out.Transcribe)} == {()}, "an agent that has no words of its own is told none"
+
+
+def test_a_terminal_that_is_started_in_the_call_is_one_to_the_recogniser_and_to_the_local_model() -> None:
+    key = msgspec.structs.replace(WATCH, name="send_key", parameters={"type": "object", "properties": {"terminal": {"type": "string"}}})
+    officer = msgspec.structs.replace(OFFICER, tools=("send_key",), starts=(), vocabulary=("Claude",))
+    call = Conversation(team=AgentTeam(agents=(officer,)), installed=(*FUNCTIONS, key), functions=())
+    call.speak("Start a terminal called server.")
+    call.write("Server is started.")
+    heard(call)
+    call.take(inputs.NamesChanged({"send_key": {"terminal": ("Server",)}}))
+    call.speak("Press enter in the server.")
+    assert [effect.vocabulary for _, effect in call.effects(out.Transcribe)][-1] == ("Claude", "in Server")
+    (function,) = [one for one in call.state.team.functions if one.name == "send_key"]
+    assert function.parameters["properties"]["terminal"]["examples"] == ["Server"]
+    call.take(inputs.NamesChanged({}))
+    call.speak("Which terminals are there?")
+    assert [effect.vocabulary for _, effect in call.effects(out.Transcribe)][-1] == ("Claude",)
+
+
+def test_a_stranger_and_an_agent_in_the_background_learn_no_names() -> None:
+    child = gateway.Child(parent="f" * 32, call_id="c", kind="run", seconds=60, tokens=1_000)
+    call = session(OFFICER, child=child)
+    call.take(inputs.NamesChanged({"send_key": {"terminal": ("Server",)}}))
+    assert call.state.team.names == {}

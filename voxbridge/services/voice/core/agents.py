@@ -101,6 +101,13 @@ def know_macros(t: Transition, macros: tuple[Spoken, ...]) -> None:
         t.team.functions = _told(t.state, t.team.agent)[1]
 
 
+def know_names(t: Transition, names: dict[str, dict[str, tuple[str, ...]]]) -> None:
+    """Take the names of the things that there are now."""
+    t.team.names = names
+    if t.state.phase == "open":
+        t.team.functions = _told(t.state, t.team.agent)[1]
+
+
 def thinks_here(agent: Agent) -> bool:
     """Check whether an agent uses the installation's own language model."""
     return agent.realtime is None and agent.llm.provider in ("", "local")
@@ -135,8 +142,8 @@ def _told(state: State, agent: Agent) -> tuple[str, tuple[Function, ...]]:
 
 
 def vocabulary(team: Team) -> tuple[str, ...]:
-    """Return the names and words that the agent's recogniser is told of: its own, and the terminals that there were when the session began,
-    if it may name one in a call. These are told as people say them: of sixty spoken orders a recogniser that was told "in Build" heard the
+    """Return the names and words that the agent's recogniser is told of: its own, and the terminals that there are, if it may name
+    one in a call. These are told as people say them: of sixty spoken orders a recogniser that was told "in Build" heard the
     names in 59, and one that was told "Build" in 48."""
     agent = team.agent
     allowed = None if agent.tools is None else set(agent.tools)

@@ -126,6 +126,12 @@ class MacrosChanged(msgspec.Struct, frozen=True, tag="macros_changed"):
     macros: tuple[Spoken, ...]
 
 
+class NamesChanged(msgspec.Struct, frozen=True, tag="names_changed"):
+    """Things that there are for the account from now on, as in `Opened.names`."""
+
+    names: dict[str, dict[str, tuple[str, ...]]]
+
+
 class UnheardChanged(msgspec.Struct, frozen=True, tag="unheard_changed"):
     """Tasks of the account whose end no session has told, as they are from now on."""
 
@@ -298,6 +304,7 @@ SessionInput = (
 WorkerInput = (
     Opened
     | MacrosChanged
+    | NamesChanged
     | UnheardChanged
     | ScreenChanged
     | Refused

@@ -236,7 +236,7 @@ def _of_the_worker(t: Transition, input: inputs.WorkerInput | provider_events.Pr
     match input:
         case inputs.Opened():
             opening.open_session(t, input)
-        case inputs.UnheardChanged() | inputs.ScreenChanged() | inputs.MacrosChanged():
+        case inputs.UnheardChanged() | inputs.ScreenChanged() | inputs.MacrosChanged() | inputs.NamesChanged():
             _of_the_account(t, input)
         case inputs.ParentOver(reason=reason):
             child.left_alone(t, reason)
@@ -268,13 +268,17 @@ def _of_the_worker(t: Transition, input: inputs.WorkerInput | provider_events.Pr
             _said_by_provider(t, input)
 
 
-def _of_the_account(t: Transition, input: inputs.UnheardChanged | inputs.ScreenChanged | inputs.MacrosChanged) -> None:
+def _of_the_account(
+    t: Transition, input: inputs.UnheardChanged | inputs.ScreenChanged | inputs.MacrosChanged | inputs.NamesChanged
+) -> None:
     if isinstance(input, inputs.UnheardChanged):
         t.pending.unheard = input.tasks if opening.is_told(t.state) else ()
     elif not opening.is_the_accounts(t.state):
-        return  # an agent in the background, and a stranger, have no screen and no macros
+        return  # an agent in the background, and a stranger, have no screen, no macros and no names
     elif isinstance(input, inputs.ScreenChanged):
         screen.know(t, input.view)
+    elif isinstance(input, inputs.NamesChanged):
+        agents.know_names(t, input.names)
     else:
         agents.know_macros(t, input.macros)
 

@@ -12,12 +12,13 @@ import msgspec
 from voxbridge.services.voice.audio.recorder import Recorders
 from voxbridge.services.voice.core import agents
 from voxbridge.services.voice.session.macros import Macros
+from voxbridge.services.voice.session.names import told
 from voxbridge.services.voice.session.screens import Screens
 from voxbridge.services.voice.session.unheard import Unheard
 from voxbridge.services.voice.session.worker import Offer, Workplace
 from voxbridge.shared import events, things
 from voxbridge.shared.agents.files import Agents
-from voxbridge.shared.agents.functions import GROWING, Function
+from voxbridge.shared.agents.functions import Function
 from voxbridge.shared.agents.model import Agent, Roster
 from voxbridge.shared.audio.recordings import wanted
 from voxbridge.shared.events.gateway import SessionRequested
@@ -59,7 +60,7 @@ class Offers:
             facts.macros.of(account), facts.unheard.of(account), facts.screens.of(account), things.ask(self._nc, account)
         )
         shown = facts.screens.of_session(screen, account, requested.sid)
-        return offer._replace(macros=macros, unheard=unheard, screen=shown, names=_told(names, offer.functions))
+        return offer._replace(macros=macros, unheard=unheard, screen=shown, names=told(names or {}, offer.functions))
 
     async def _offer(self, requested: events.Recorded) -> Offer:
         functions = await self._functions()
@@ -93,13 +94,6 @@ class Offers:
         if record:
             await self._recorders.prepare(requested.sid)
         return offer._replace(record=record)
-
-
-def _told(names: things.Things, functions: Sequence[Function]) -> things.Things:
-    """Return the names without those of functions that the session does not have and that can only be called by name, as terminals' are:
-    who is not steered from here is not written into its log."""
-    have = {function.name for function in functions}
-    return {function: named for function, named in names.items() if function in have or not GROWING.issuperset(named)}
 
 
 def _with_names(function: Function, roster: Roster) -> Function:

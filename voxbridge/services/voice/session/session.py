@@ -29,6 +29,7 @@ from voxbridge.services.voice.session import bounds
 from voxbridge.services.voice.session import failure as session_failure
 from voxbridge.services.voice.session.feeds import followed
 from voxbridge.services.voice.session.model_effects import ModelEffects
+from voxbridge.services.voice.session.names import Names
 from voxbridge.services.voice.session.outbound import Outbound
 from voxbridge.services.voice.session.recovery import PriorState
 from voxbridge.services.voice.session.worker import Offer, Workplace
@@ -74,6 +75,7 @@ class Session:
         self._timers = Timers[str](self._fire)
         self._timers.hold()  # until the input of a gap between workers was taken
         self._effects = Tasks[int](f"session {sid}")
+        self._names = Names(place.log.nc, lambda: self.state, self.take, self._effects.background)
         self._models = ModelEffects(place, sid, self._ears, self._voice, self.take)
         self._feeds: list[Feed] = []
         self._audio: Subscription | None = None
@@ -209,6 +211,7 @@ class Session:
             self._models.speech_over()
         elif isinstance(input, inputs.VoiceStarted):
             self._models.speech_began(self.state.team, listening.start_ms(utterance))
+            self._names.look()
         if self._leaving is not None and between_turns(self.state):
             self._release()
 
@@ -290,6 +293,8 @@ class Session:
         self.take(LogInput(recorded))
         if recorded.writer == "gateway":
             self.inbound.reach(recorded.seq)
+        elif isinstance(recorded.event, events.tools.ToolCompleted | events.tools.TaskCompleted):
+            self._names.look()
 
     def _lost(self, error: VoxbridgeError) -> None:
         """Give up the session: the log refuses this process, or does not answer, so this process does not own it any more."""
