@@ -198,6 +198,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/terminals/test_killed.py::test_without_nats_and_without_valkey_programs_run_on": "the kill of the service beside it",
     "tests/terminals/test_order_by_vendors.py": "tests/tools/packs/test_terminals.py; tests/tools/packs/test_crew.py; tests/voice/providers",
     "tests/terminals/test_real_agents.py": "tests/terminals/test_screen_questions.py has their screens; coding_agent.py stands for them",
+    "tests/terminals/test_shells.py": "tests/terminals/test_hostile.py and test_fleet.py have bash",
     "tests/terminals/test_service.py::test_a_question_that_cannot_be_read_is_refused": "one question stays",
     "tests/terminals/test_service.py::test_stopped_in_order_it_leaves_its_programs_to_the_next": "tests/terminals/test_killed.py",
     "tests/tools/every_function/test_injection.py": "tests/voice/core/test_consent.py; tests/tools/test_forged.py",

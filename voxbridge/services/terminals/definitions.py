@@ -25,8 +25,10 @@ VARIABLES: Final = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_
 BUILT_IN: Final = (
     Definition(id="bash", title="Bash", kind="shell", command=("bash",), integration="bash", get="apt install bash", built_in=True,
                submit=Submit(proof_ms=5_000)),  # its mark comes for certain, unless the line is not whole yet
-    Definition(id="zsh", title="Zsh", kind="shell", command=("zsh", "-i"), get="apt install zsh", built_in=True),
-    Definition(id="fish", title="Fish", kind="shell", command=("fish", "-i"), get="apt install fish", built_in=True),
+    Definition(id="zsh", title="Zsh", kind="shell", command=("zsh", "-i"), integration="zsh", get="apt install zsh", built_in=True,
+               submit=Submit(proof_ms=5_000)),
+    Definition(id="fish", title="Fish", kind="shell", command=("fish", "-i"), integration="fish", get="apt install fish", built_in=True,
+               submit=Submit(proof_ms=5_000)),
     Definition(id="sh", title="Shell", kind="shell", command=("sh", "-i"), get="apt install dash", built_in=True),
     Definition(id="python", title="Python", kind="repl", command=("python3", "-q"), get="apt install python3", built_in=True),
     Definition(id="claude", title="Claude Code", kind="agent", command=("claude",), resume=("claude", "--continue"), built_in=True,
