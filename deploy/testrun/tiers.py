@@ -194,6 +194,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/shared/log/test_replicated.py": "tests/shared/log on one server",
     "tests/shared/log/test_scale.py": "tests/shared/log/test_reader.py",
     "tests/shared/service/test_process.py::test_a_service_that_does_not_drain_is_cut_off_at_the_bound": "the other tests of the module",
+    "tests/terminals/test_cancelled_orders.py": "tests/tools/packs/test_terminals.py; tests/voice/core/test_consent.py",
     "tests/terminals/test_killed.py::test_killed_under_a_flood_it_loses_and_doubles_nothing": "the kills in a coding session beside it",
     "tests/terminals/test_killed.py::test_without_nats_and_without_valkey_programs_run_on": "the kill of the service beside it",
     "tests/terminals/test_order_by_vendors.py": "tests/tools/packs/test_terminals.py; tests/tools/packs/test_crew.py; tests/voice/providers",

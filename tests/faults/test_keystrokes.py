@@ -3,50 +3,34 @@ the same time, each in a call and with a program of its own, which counts what i
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
 from tests.eventually import eventually
-from tests.fakes.openai.realtime import KEY, OpenAIRealtimeServer, Session
-from tests.fakes.openai.realtime_turns import Turn
-from tests.faults import told
+from tests.faults import bridge, told
+from tests.faults.bridge import Stand, bridged
 from tests.faults.caller import Caller
-from tests.faults.installation import WORKERS, Installation, installed
-from tests.faults.told import Wired
+from tests.faults.installation import WORKERS
 from tests.faults.wire import Stop, Wire
-from tests.terminals.coding_agent import PROGRAM
-from tests.terminals.serving import Viewer, process, viewing
-from voxbridge.shared.terminals import questions as asked
-from voxbridge.shared.terminals.model import Definition
 
 pytestmark = pytest.mark.timeout(300)
 
 APPENDS: Final = {"tools": 4, "voice": 8, "gateway": 2}
 """Appends of each service to an order, from the user's words on, at which it is killed."""
 
-OFFICER: Final = """
-model: openai
-prompt: You pass on orders.
-tools: [send_to_terminal, send_key, run_in_terminal]
-"""
-_WANTED: Final = "order "
-"""Beginning of the words that stand for an order; its call follows as JSON."""
-
 
 class Order:
     """An order in a call of its own, the place at which a service is killed in it, and the file in which its program counts."""
 
-    def __init__(self, function: str, arguments: dict[str, str], stop: Stop, caller: Caller, counted: Path) -> None:
+    def __init__(self, function: str, arguments: dict[str, Any], stop: Stop, caller: Caller, counted: Path) -> None:
         self.caller = caller
         self._name = f"{function} held {stop.when} append {stop.number}"
         self._stop = stop
-        self._words = _WANTED + json.dumps({"function": function, "arguments": arguments})
+        self._words = bridge.order(function, **arguments)
         self._counted = counted
         self._said = -1
         """Sockets of the page before the one over which the order was said last."""
@@ -86,46 +70,11 @@ class Order:
         return [one["result"] for one in ends]
 
 
-class Stand(NamedTuple):
-    """The installation, and the terminals beside it."""
-
-    there: Installation
-    servers: Wired
-    fleet: Viewer
-
-
-def ordered(session: Session) -> Turn:
-    """Answer as a model does that makes the call which the user dictates."""
-    last: dict[str, Any] = next(reversed(session.items.values()), {})
-    said = " ".join(str(part.get("text", "")) for part in last.get("content") or ()) if last.get("role") == "user" else ""
-    if not said.startswith(_WANTED):
-        return Turn(says=told.OTHERWISE, audio_ms=100)
-    call = json.loads(said.removeprefix(_WANTED))
-    return Turn(calls=((call["function"], json.dumps(call["arguments"])),))
-
-
 @pytest.fixture
 async def stand(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stand]:
     """Run everything; the service that is killed is behind a wire."""
-    crew = tmp_path / "crew"
-    crew.mkdir()
-    (crew / "officer.yaml").write_text(OFFICER)
-    async with AsyncExitStack() as leaving:
-        server = await leaving.enter_async_context(OpenAIRealtimeServer())
-        server.reply = ordered
-        servers = Wired(tmp_path, (request.param,), leaving)
-        keys = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
-        packs = "voxbridge.services.tools.packs.terminals.functions"
-        found = await leaving.enter_async_context(
-            installed(tmp_path, servers, env=keys, agents_dir=crew, tool_packs=packs, tool_timeout_s=120)
-        )
-        leaving.enter_context(process(servers.nats.url_of("terminals"), servers.valkey.url))
-        fleet = await leaving.enter_async_context(viewing(servers.nats.url))
-        program = tmp_path / "agent.py"
-        program.write_text(PROGRAM)
-        definition = Definition(id="mine", title="Mine", kind="agent", command=(sys.executable, str(program), "given"), approve="enter")
-        await fleet.ask(asked.Define(by="tester", definition=definition))
-        yield Stand(found, servers, fleet)
+    async with bridged(tmp_path, request.param) as found:
+        yield found
 
 
 async def begun(stand: Stand, victim: str, tmp_path: Path, leaving: AsyncExitStack) -> list[Order]:
@@ -135,16 +84,13 @@ async def begun(stand: Stand, victim: str, tmp_path: Path, leaving: AsyncExitSta
     for stop in places:
         for function in ("send_to_terminal", "send_key", "run_in_terminal"):
             folder = tmp_path / f"order{len(orders):02}"
-            folder.mkdir()
-            shell = function == "run_in_terminal"
-            started = await stand.fleet.ask(asked.Start(by="tester", definition="bash" if shell else "mine", directory=str(folder)))
-            assert (await stand.fleet.ask(asked.Wait(by="tester", terminal=started.id, until="idle", timeout_s=60))).met
+            terminal = await bridge.started(stand, folder, shell=function == "run_in_terminal")
             own = {"send_to_terminal": {"text": "go on"}, "send_key": {"key": "enter"}, "run_in_terminal": {"command": "echo --- >> given"}}
             caller = Caller(stand.there.config.port)
             leaving.push_async_callback(caller.stop)
             await caller.start(mode="openai", agent="officer")
             await caller.until("provider", status="connected")
-            orders.append(Order(function, own[function] | {"terminal": started.id}, stop, caller, folder / "given"))
+            orders.append(Order(function, own[function] | {"terminal": terminal}, stop, caller, folder / bridge.GIVEN))
     for order in orders:
         order.hold(wire)
     await until(orders, wire)
