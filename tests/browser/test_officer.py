@@ -62,42 +62,55 @@ def agent(product: Product, folder: Path, name: str, **row: Any) -> tuple[str, P
 def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_studio: OpenStudio, tmp_path: Path) -> None:
     clips = {
         "which": spoken(product.models, "Which terminals are there?"),
+        "make": spoken(product.models, "In the left one, make a file called notes."),
         "yes": spoken(product.models, "Yes."),
-        "stop": spoken(product.models, "Stop the program."),
+        "wait": spoken(product.models, "Wait until it is done."),
         "read": spoken(product.models, "What does it say?"),
+        "stop": spoken(product.models, "Stop the program."),
     }
-    shell = ask(product, "POST", definition="bash", name="Build", directory=str(tmp_path))["id"]
-    assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
-    ask(product, "POST", f"/{shell}/activate")
+    left, right = (ask(product, "POST", definition="bash", name=name, directory=str(tmp_path))["id"] for name in ("Build", "Server"))
+    for shell in (left, right):
+        assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
     studio = open_studio(clips=clips)
     sid = on_the_bridge(studio)
 
     studio.say("which")
-    assert "Build" in studio.until_said("assistant", "Build")
+    said = studio.until_said("assistant", "Build")
+    assert "Server" in said
     studio.until_quiet()
 
-    studio.type("Run touch notes in the build terminal")
+    studio.say("make")
     card = studio.page.get_by_role("region", name="Waiting for you").get_by_role("article")
     expect(card).to_contain_text("touch notes", timeout=ASKED_MS)
+    expect(card).to_contain_text("left")
     studio.until("(s) => s.conversation.some((e) => e.kind === 'said' && e.role === 'assistant' && /touch notes/.test(e.text))")
     studio.until_quiet()
     assert not (tmp_path / "notes").exists(), "nobody has said yes"
     look(studio, "officer-asks")
     studio.say("yes")
     expect(card).to_have_count(0, timeout=ASKED_MS)
-    product.logged(sid, "task.completed", function="run_in_terminal")
-    assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
+    (done,) = product.logged(sid, "task.completed", function="run_in_terminal")
+    assert done["data"]["result"]["terminal"] == left
+    assert ask(product, "POST", f"/{left}/wait", until="idle", timeout_s=20)["met"]
     assert (tmp_path / "notes").exists()
     studio.until_quiet()
 
-    ask(product, "POST", f"/{shell}/send", text="echo forty two; sleep 600")
-    assert ask(product, "POST", f"/{shell}/wait", until="text", text="forty two", timeout_s=20)["met"]
+    hold = tmp_path / "hold"
+    ask(product, "POST", f"/{left}/send", text=f"echo forty two; until [ -e {hold} ]; do sleep 0.1; done")
+    assert ask(product, "POST", f"/{left}/wait", until="text", text="forty two", timeout_s=20)["met"]
+    studio.say("wait")
+    studio.until_said("assistant", "I will tell you")
+    studio.until_quiet()
+    hold.touch()
+    product.logged(sid, "task.completed", function="wait_for_terminal")
+    studio.until_quiet()
     studio.say("read")
     studio.until_said("assistant", "forty.two")
     studio.until_quiet()
+    ask(product, "POST", f"/{left}/send", text="sleep 600")
     studio.say("stop")
     studio.until_said("assistant", "pressed ctrl c")
-    assert ask(product, "POST", f"/{shell}/wait", until="idle", timeout_s=20)["met"]
+    assert ask(product, "POST", f"/{left}/wait", until="idle", timeout_s=20)["met"]
     studio.until_quiet()
 
     studio.type("Start a terminal called Harbour")
@@ -107,7 +120,6 @@ def test_a_person_speaks_and_a_shell_gets_the_keystrokes(product: Product, open_
     expect(card).to_contain_text("df -h", timeout=ASKED_MS)
     expect(card).to_contain_text("Harbour")
     studio.end()
-    ask(product, "DELETE", f"/{shell}")
 
 
 def test_the_captains_order_reaches_two_agents_and_the_diff_of_one_the_other(
