@@ -72,6 +72,9 @@ CARDS = (
         ("cloud", "claude-2"),
         ("clawed", "claude-2"),
         ("claud", "claude-2"),
+        ("quad", "claude-2"),
+        ("card", "claude-2"),
+        ("covix", "codex-3"),
         ("codecs", "codex-3"),
         ("tests", "tests-4"),
         ("the first one", "build-1"),
@@ -86,7 +89,12 @@ def test_a_terminal_is_found_by_what_is_said_of_it(said: str, meant: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "code"), [("bash", Code.CONFLICT), ("agent", Code.CONFLICT), ("zebra", Code.NOT_FOUND), ("x" * 64, Code.NOT_FOUND)]
+    ("said", "code"),
+    [
+        ("bash", Code.CONFLICT),
+        ("agent", Code.CONFLICT),
+        *((said, Code.NOT_FOUND) for said in ("zebra", "x" * 64, "cursor", "gemini", "Carl", "Mark", "the database", "chrome")),
+    ],
 )
 def test_what_could_be_several_or_none_is_asked_back_with_the_names(said: str, code: Code) -> None:
     with pytest.raises(VoxbridgeError) as raised:

@@ -13,6 +13,10 @@ from voxbridge.shared.terminals.model import Card
 CLOSE: Final = 0.75
 """Likeness from which a name counts as misheard, where no other one comes near."""
 
+FAINT: Final = 0.65
+UNLIKE: Final = 0.45
+"""Likeness from which it does where all others are no more alike than this: Claude was heard as "quad" and "card"."""
+
 _PLACES: Final = {"first": 0, "left": 0, "second": 1, "right": -1, "third": 2, "fourth": 3, "last": -1}
 _SOUNDS: Final = (
     ("ph", "f"),
@@ -55,7 +59,8 @@ def find(cards: Sequence[Card], said: str) -> Card:
     if found:
         return _only(found, said)
     near = sorted(((_likeness(card, wanted), card.id) for card in cards), reverse=True)
-    if near[0][0] >= CLOSE and (len(near) == 1 or near[1][0] < near[0][0] - 0.1):
+    best, second = near[0][0], near[1][0] if len(near) > 1 else 0.0
+    if (best >= CLOSE and second < best - 0.1) or (best >= FAINT and second <= UNLIKE):
         return next(card for card in cards if card.id == near[0][1])
     message = f"There is no terminal {said[:64]!r}. There {'is' if len(cards) == 1 else 'are'} {listed(cards)}."
     raise VoxbridgeError(Code.NOT_FOUND, message, field="terminal")
