@@ -54,7 +54,7 @@ class Installed:
         found = []
         for child in self.up.children():
             try:
-                if module in child.cmdline():
+                if any(module in part for part in child.cmdline()):  # in one part where the process stood by before
                     found.append(child)
             except psutil.Error:
                 continue
