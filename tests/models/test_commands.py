@@ -88,7 +88,9 @@ def test_the_terminal_is_the_one_that_was_said_and_never_the_name_of_what_is_mad
     [
         ("In the Notes, Terminal, make a folder called Papers.", "In the Notes Terminal, make a folder called Papers."),
         ("in the left. Terminal make a file called notes", "in the left Terminal make a file called notes"),
-        ("list my notes, terminal by terminal", "list my notes, terminal by terminal"),
+        ("Look at the notes' terminals.", "Look at the notes terminal."),
+        ("list the terminals, shell by shell", "list the terminals, shell by shell"),
+        ("which terminals are there", "which terminals are there"),
     ],
 )
 def test_a_pause_behind_a_name_is_no_end(heard: str, meant: str) -> None:

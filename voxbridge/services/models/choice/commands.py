@@ -59,16 +59,13 @@ def place(said: str) -> str:
 
 
 def unbroken(said: str, terminals: Sequence[str]) -> str:
-    """Return a request with the names of terminals whole: a recogniser writes "in the Notes, Terminal" for a pause behind the name."""
+    """Return a request with the names of terminals whole: a recogniser writes "in the Notes, Terminal" for a pause behind the name, and
+    "the notes' terminals" for the notes terminal."""
     if not terminals:
         return said
     known = "|".join(re.escape(name) for name in sorted((*terminals, *PLACES), key=len, reverse=True))
-    return re.sub(
-        rf"\b((?:at|from|in|into|of|on|to) (?:the |my )?(?:{known}))[,.;]\s+(terminal|window|pane|shell)\b",
-        r"\1 \2",
-        said,
-        flags=re.IGNORECASE,
-    )
+    named = rf"\b((?:at|from|in|into|my|of|on|the|to) (?:the |my )?(?:{known}))(?:'s|'|[,.;])?\s+(terminal|window|pane|shell)s?\b"
+    return re.sub(named, r"\1 \2", said, flags=re.IGNORECASE)
 
 
 def command(said: str, terminals: Sequence[str]) -> str:

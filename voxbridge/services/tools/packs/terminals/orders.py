@@ -78,7 +78,7 @@ FORWARD: Final = (
     f"{_GIVE} what {{source}} (says|said|wrote|answered|printed|shows) {_INTO} {{terminal}}",
     f"{_GIVE} {{terminal}} what {{source}} (says|said|wrote|answered|printed|shows)",
     f"{{terminal!}} (should|must|can) (see|read|look at) the {_THING} (of|from|in) {{source!}}",
-    "(let|have) {terminal!} (see|read|look at) what {source!} (says|said|wrote|answered|printed|shows)",
+    "(let|have) {terminal!} (see|read|look at) what {source!} *",
 )
 RUN: Final = ("(run|execute) {command} in {terminal!}", "(in|on) {terminal!} (run|execute) {command}")
 KEY: Final = (
