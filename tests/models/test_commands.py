@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -81,6 +83,37 @@ def test_the_terminal_is_the_one_that_was_said_and_never_the_name_of_what_is_mad
     found = narrowed(SCHEMA, said, {"terminal": TERMINALS})["properties"]
     assert found["terminal"].get("enum") == (None if terminal is None else [terminal])
     assert found["command"].get("enum") == (None if command is None else [command])
+
+
+@dataclass(frozen=True)
+class Run:
+    """The function that runs a command, with the terminals that there are."""
+
+    name: str = "run_in_terminal"
+    parameters: Mapping[str, Any] = field(default_factory=lambda: SCHEMA)
+    names: Mapping[str, Sequence[str]] = field(default_factory=lambda: {"terminal": TERMINALS})
+    reads: bool = False
+    orders: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments"),
+    [
+        ("In Notes show me the disk usage", {"command": "df -h", "terminal": "Notes"}),
+        ("in the left one make a file called Build", {"command": "touch Build", "terminal": "left one"}),
+        ("could you list the files in the Build terminal, please?", {"command": "ls", "terminal": "Build"}),
+        ("show me the disk usage", None),
+        ("make a file called Build", None),
+        ("do not list the files in Build", None),
+        ("list the files in Build and in Notes", None),
+        ("list the files in Harbour", None),
+    ],
+)
+def test_a_command_in_a_terminal_that_is_named_needs_no_router(said: str, arguments: dict[str, str] | None) -> None:
+    found = commands.read(said, [Run()])
+    assert [order.arguments for order in found] == ([] if arguments is None else [arguments])
+    assert commands.read(said, [Run(names={})]) == (found if "left" in said else [])
+    assert commands.read(said, [Run(parameters={"properties": {"terminal": {}}})]) == []
 
 
 @pytest.mark.parametrize(

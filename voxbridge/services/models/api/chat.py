@@ -18,7 +18,7 @@ import msgspec
 from voxbridge.services.models.api import routers
 from voxbridge.services.models.api.bodies import ChatRequest
 from voxbridge.services.models.choice import commands, orders, reckoning
-from voxbridge.services.models.choice.arguments import TO, narrowed, takes_rest, with_rest, written
+from voxbridge.services.models.choice.arguments import narrowed, takes_rest, with_rest, written
 from voxbridge.services.models.choice.router import Router
 from voxbridge.services.models.choice.several import besides, is_said, wishes
 from voxbridge.services.models.core import chatml, grammar
@@ -97,7 +97,7 @@ def plan(request: ChatRequest, call_bias: float = 0.0, router: Router | None = N
     few: Sequence[chatml.Tool] = tools
     more, words = False, ""
     if router is not None:
-        terminals = list(dict.fromkeys(name for tool in tools for name in tool.names.get(TO, ())))
+        terminals = list(dict.fromkeys(name for tool in tools for name in tool.names.get(commands.TERMINAL, ())))
         messages = [_as_written(message, terminals) for message in messages]
     if router is not None and choice.mode == "auto":
         choice, among, odds, few, more, messages, words = _chosen(router, messages, tools)
@@ -188,7 +188,7 @@ def _chosen(router: Router, messages: list[chatml.Message], tools: Sequence[chat
     answers = messages[-1].role == "tool"
     said, made, answered = routers.asked(messages)
     decision = routers.on_leash(decision, said, {tool.name for tool in tools if tool.orders and not tool.reads})
-    ordered = [] if answered else orders.read(said, tools) or reckoning.read(said, tools)
+    ordered = [] if answered else orders.read(said, tools) or reckoning.read(said, tools) or commands.read(said, tools)
     if ordered:
         return _ordered(ordered, made, messages, tools)
     wanted = partial(routers.wanted, router)

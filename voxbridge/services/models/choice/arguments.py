@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from voxbridge.services.models.choice import commands, features, kinds
+from voxbridge.services.models.choice.commands import COMMAND, TERMINAL
 from voxbridge.services.models.choice.moods import mood
 from voxbridge.shared import spoken_durations
 
@@ -35,12 +36,8 @@ _DAY: Final = re.compile(
 UNITS: Final = ("from_unit", "to_unit")
 """Arguments that take the unit of an amount and the one wanted. A small model writes both symbols of "1 MB in Mb" in the same letters."""
 
-TO: Final = "terminal"
 TOLD: Final = "text"
-"""Arguments that name who is told something, and take what, in the user's words: a small model makes up its own."""
-
-COMMAND: Final = "command"
-"""Argument beside `TO` that takes a command line."""
+"""Argument beside `TERMINAL` that takes what is told, in the user's words: a small model makes up its own."""
 
 _CALLED: Final = re.compile(r"\b(?:called|named)\b.*", re.IGNORECASE | re.DOTALL)
 """Name of something new at the end of a request: no terminal is meant by it."""
@@ -138,10 +135,10 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     required = list(schema.get("required", ()))
     known = {name: {**properties[name], "enum": list(values)} for name, values in names.items() if values and name in properties}
     spoken = features.words(said)
-    naming = features.words(_CALLED.sub("", said)) if TO in known and COMMAND in properties else spoken
+    naming = features.words(_CALLED.sub("", said)) if TERMINAL in known and COMMAND in properties else spoken
     named = _named({**properties, **known}, naming[1:] if naming and naming[0] in _VERBS else naming)
-    place = commands.place(said) if TO in properties else ""
-    line = commands.command(written(said), names.get(TO, ())) if TO in properties and COMMAND in properties else ""
+    place = commands.place(said) if TERMINAL in properties else ""
+    line = commands.command(written(said), names.get(TERMINAL, ())) if TERMINAL in properties and COMMAND in properties else ""
     away, nameless = _turns_away(said, spoken), bool(spoken) and _NAMELESS.issuperset(spoken)
     others = not _OTHERS.isdisjoint(spoken)
     units = kinds.conversion(said) if set(UNITS) <= properties.keys() else None
@@ -150,8 +147,8 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     for name, value in properties.items():
         if name in read:
             kept[name] = {"enum": [read[name]]}
-        elif (name == TO and place) or (name == COMMAND and line):
-            kept[name] = {**value, "enum": [place if name == TO else line]}
+        elif (name == TERMINAL and place) or (name == COMMAND and line):
+            kept[name] = {**value, "enum": [place if name == TERMINAL else line]}
             required += [name] if name not in required else []
         elif name in known:
             meant = _meant(named[name], features.words(said))
@@ -161,7 +158,7 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
             continue
         elif name not in required and _is_count(value) and not _NUMBER.search(said):
             continue
-        elif name == TOLD and TO in known and (told := _told(said, _meant(named[TO], features.words(said)))):
+        elif name == TOLD and TERMINAL in known and (told := _told(said, _meant(named[TERMINAL], features.words(said)))):
             kept[name] = {**value, "enum": [told[: value.get("maxLength", len(told))]]}
         elif name not in named:
             length = spoken_durations.seconds(said) if name == SECONDS else None

@@ -11,6 +11,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
+from voxbridge.services.models.choice.orders import Able, Order
+
+TERMINAL: Final = "terminal"
+COMMAND: Final = "command"
+"""Arguments that name a terminal, and take a command line for it."""
 PLACES: Final = ("first", "left", "second", "right", "third", "fourth", "last")
 NAME_WORDS: Final = 3
 """Words of a name; a longer one is more than a name."""
@@ -63,16 +68,27 @@ def unbroken(said: str, terminals: Sequence[str]) -> str:
     "the notes' terminals" for the notes terminal."""
     if not terminals:
         return said
-    known = "|".join(re.escape(name) for name in sorted((*terminals, *PLACES), key=len, reverse=True))
-    named = rf"\b((?:at|from|in|into|my|of|on|the|to) (?:the |my )?(?:{known}))(?:'s|'|[,.;])?\s+(terminal|window|pane|shell)s?\b"
+    named = (
+        rf"\b((?:at|from|in|into|my|of|on|the|to) (?:the |my )?(?:{_known(terminals)}))(?:'s|'|[,.;])?\s+(terminal|window|pane|shell)s?\b"
+    )
     return re.sub(named, r"\1 \2", said, flags=re.IGNORECASE)
+
+
+def read(said: str, tools: Sequence[Able]) -> list[Order]:
+    """Return the call that a request is which means one of these commands in a terminal that it names; empty for any other. No router takes
+    part: it knows no names, and took "in Harbour show me the disk usage" for a wish that nothing serves."""
+    for tool in tools:
+        names = tool.names.get(TERMINAL, ())
+        if {TERMINAL, COMMAND} <= tool.parameters.get("properties", {}).keys() and (line := command(said, names)):
+            named = {found["name"].casefold(): found["name"] for found in re.finditer(_where(names), said, re.IGNORECASE)}
+            where = place(said) or (next(iter(named.values())) if len(named) == 1 else "")
+            return [Order(tool.name, {COMMAND: line, TERMINAL: where}, said)] if where else []
+    return []
 
 
 def command(said: str, terminals: Sequence[str]) -> str:
     """Return the command line that a request means, with what it names as one word of the shell; empty where it means none of these."""
-    known = "|".join(re.escape(name) for name in sorted((*terminals, *PLACES), key=len, reverse=True))
-    where = rf"\b(?:in|on|into) (?:the |my )?(?:{known}){_THING}?\b(?!\s+(?:folder|directory))[\s,]*"
-    told = _POLITE.sub("", " ".join(re.sub(where, " ", said, flags=re.IGNORECASE).split()).strip(" .!?,"))
+    told = _POLITE.sub("", " ".join(re.sub(_where(terminals), " ", said, flags=re.IGNORECASE).split()).strip(" .!?,"))
     for pattern, line in _READ:
         if (match := pattern.fullmatch(told.strip(" .!?,"))) is None:
             continue
@@ -82,3 +98,12 @@ def command(said: str, terminals: Sequence[str]) -> str:
         if name and not _NO_NAME.search(name) and len(name.split()) <= NAME_WORDS:
             return line.format(name=shlex.quote(name))
     return ""
+
+
+def _where(terminals: Sequence[str]) -> str:
+    """Return the pattern of the words that name a terminal."""
+    return rf"\b(?:in|on|into) (?:the |my )?(?P<name>{_known(terminals)}){_THING}?\b(?!\s+(?:folder|directory))[\s,]*"
+
+
+def _known(terminals: Sequence[str]) -> str:
+    return "|".join(re.escape(name) for name in sorted((*terminals, *PLACES), key=len, reverse=True))
