@@ -76,7 +76,8 @@ def test_a_moment_of_a_call_shows_what_terminals_showed_then(product: Product, o
 
     def runs(command: str) -> int:
         assert ask("POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
-        ask("POST", f"/{terminal}/send", text=command)
+        sent = ask("POST", f"/{terminal}/send", text=command)
+        assert sent["outcome"] == "submitted", sent
         assert ask("POST", f"/{terminal}/wait", until="idle", timeout_s=20)["met"]
         return time.time_ns() // 1_000
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-import httpx
+import httpx2
 import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -56,7 +56,7 @@ class Reads(Protocol):
     name: str
 
     async def read(self, kept: Kept) -> str:
-        """Return what the model says about a passage. Raises `httpx.HTTPError`, `ValueError`."""
+        """Return what the model says about a passage. Raises `httpx2.HTTPError`, `ValueError`."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -68,7 +68,7 @@ class ChatModel:
     def __init__(self, url: str, name: str, key: str = "") -> None:
         self.name = name
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.AsyncClient(base_url=url, headers=headers, timeout=READ_S)
+        self._client = httpx2.AsyncClient(base_url=url, headers=headers, timeout=READ_S)
 
     async def read(self, kept: Kept) -> str:
         """Return what the model says about a passage; cancelled, the connection is closed and the model stops."""
@@ -144,7 +144,7 @@ class Background:
                     pass
                 while self._limit and not await self._live() and await self._one():
                     pass
-            except (VoxbridgeError, httpx.HTTPError, ValueError) as error:
+            except (VoxbridgeError, httpx2.HTTPError, ValueError) as error:
                 _log.info("no passage is read for %.0f s: %s", PAUSE_S, error or type(error).__name__)
                 pause = PAUSE_S
             except Exception:  # noqa: BLE001 - what nobody asked for ends no service

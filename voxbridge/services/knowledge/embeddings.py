@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import httpx
+import httpx2
 import msgspec
 import numpy as np
 
@@ -47,7 +47,7 @@ class Endpoint:
 
     def __init__(self, url: str, model: str, key: str = "", *, clock: Callable[[], float] = time.monotonic) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.Client(base_url=url, headers=headers)
+        self._client = httpx2.Client(base_url=url, headers=headers)
         self._url, self._model, self._clock = url, model, clock
         self._lock = threading.Lock()
         self._until = 0.0
@@ -60,12 +60,12 @@ class Endpoint:
                 raise VoxbridgeError(Code.UNAVAILABLE, self._why, retryable=True)
         asked = {"model": self._model, "input": [text[:_LONGEST] or " " for text in texts], "encoding_format": "base64"}
         try:
-            timeout = httpx.Timeout(QUESTION_S if len(texts) == 1 else TIMEOUT_S, connect=CONNECT_S)
+            timeout = httpx2.Timeout(QUESTION_S if len(texts) == 1 else TIMEOUT_S, connect=CONNECT_S)
             response = self._client.post("embeddings", json=asked, timeout=timeout)
             response.raise_for_status()
             answer = msgspec.json.decode(response.content, type=_Answer)
             vectors = _rows(answer, len(texts))
-        except (httpx.HTTPError, msgspec.MsgspecError, ValueError) as error:
+        except (httpx2.HTTPError, msgspec.MsgspecError, ValueError) as error:
             with self._lock:
                 self._until = self._clock() + PAUSE_S
                 self._why = f"Embeddings cannot be had from {self._url}: {error or type(error).__name__}."

@@ -13,7 +13,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
+import httpx2
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.js.errors import NotFoundError
@@ -43,7 +43,7 @@ class Readiness:
         self._resources = resources
         self._log = log
         self._models = resources.config.models_base_url.removesuffix("/v1")  # the models service's own endpoints are outside `/v1`
-        self._client = httpx.AsyncClient(timeout=CHECK_S, trust_env=False)
+        self._client = httpx2.AsyncClient(timeout=CHECK_S, trust_env=False)
         self._known: dict[str, Condition] = {}
         self._until = 0.0
         self._asking = asyncio.Lock()
@@ -73,7 +73,7 @@ class Readiness:
             reply = await self._client.get(f"{self._models}/v1/models")
             entries = [entry for entry in reply.raise_for_status().json()["data"] if entry.get("role") == "tts"]
             return [_voice(voice) for entry in entries for voice in entry.get("voices") or [entry]]
-        except (httpx.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
+        except (httpx2.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
             reason = str(error) or type(error).__name__
             raise Unavailable(
                 f"The voices are not known: voxbridge/services/models does not list them ({reason}).", retry_after_ms=1_000
@@ -122,7 +122,7 @@ class Readiness:
     async def _models_ready(self) -> Condition:
         try:
             reply = await self._client.get(f"{self._models}/readyz")
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             words = str(error) or f"no answer within {CHECK_S:g} s"
             where = "`voxbridge up`, or the container engine, starts it again, or VOXBRIDGE_MODELS_URL names another server"
             return Condition("down", f"does not answer at {self._models} ({words}). {where}; see its log ({_log_of('models')}) if not.")
@@ -130,7 +130,7 @@ class Readiness:
             detail = reply.json()
         except ValueError:
             detail = {}
-        ready = reply.status_code == httpx.codes.OK
+        ready = reply.status_code == httpx2.codes.OK
         return Condition("ok" if ready else "down", _progress(detail) or f"answers {reply.status_code}")
 
 
@@ -172,7 +172,7 @@ async def _within(check: Coroutine[Any, Any, Condition]) -> Condition:
     try:
         async with asyncio.timeout(CHECK_S):
             return await check
-    except (TimeoutError, NatsError, httpx.HTTPError, ValueError, KeyError) as error:
+    except (TimeoutError, NatsError, httpx2.HTTPError, ValueError, KeyError) as error:
         return Condition("down", str(error) or f"no answer within {CHECK_S:g} s")
 
 
