@@ -25,6 +25,7 @@ import psutil
 from tests.ports import free_port
 from tests.running_models import RunningModels
 from voxbridge.installation import runtime
+from voxbridge.shared.config import Config
 from voxbridge.shared.embedded.child import die_with_parent
 from voxbridge.shared.service.process import STAND_BY, health_subject
 
@@ -137,7 +138,11 @@ def running(
     """
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_") or name in WEIGHTS}
+    home = folder / "home"  # what a developer's own shell does as it starts has no part in a test
+    home.mkdir()
     env = kept | {
+        "HOME": str(home),
+        "VOXBRIDGE_MODELS_DIR": str(Config.from_env().models_dir),
         "VOXBRIDGE_PORT": str(port),
         "VOXBRIDGE_DATA_DIR": str(folder / "data"),
         **({"VOXBRIDGE_MODELS_PORT": str(free_port())} if own_models else {"VOXBRIDGE_MODELS_URL": models.base_url}),
