@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import nats
@@ -17,6 +18,7 @@ from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.session.names import Names, told
 from voxbridge.shared import things
 from voxbridge.shared.agents.functions import Function
+from voxbridge.shared.events import gateway
 from voxbridge.shared.step.effects import Tasks
 
 NAMES: things.Things = {
@@ -36,9 +38,9 @@ def test_names_of_terminals_are_told_to_who_has_their_functions() -> None:
 class Looks:
     """The looks of a session, and an executor on the bus that answers them."""
 
-    def __init__(self, nc: Client, *functions: Function) -> None:
+    def __init__(self, nc: Client, *functions: Function, **given: Any) -> None:
         self.nc = nc
-        self.call = Conversation(installed=functions, functions=())
+        self.call = Conversation(installed=functions, functions=(), **given)
         self.tasks = Tasks[int]("test")
         self.asked = self.taken = 0
         self.answer = NAMES
@@ -113,3 +115,13 @@ async def test_a_session_that_names_no_terminal_asks_nothing(nc: Client) -> None
     looks.names.look()
     await looks.tasks.background_idle()
     assert looks.asked == 0
+
+
+async def test_an_agent_in_the_background_asks_nothing_whose_answer_it_would_not_take(nc: Client) -> None:
+    child = gateway.Child(parent="f" * 32, call_id="c", kind="run", seconds=60, tokens=1_000)
+    looks = Looks(nc, READ, child=child)
+    await looks.serve()
+    looks.goes_on.set()
+    looks.names.look()
+    await looks.tasks.background_idle()
+    assert (looks.asked, looks.taken) == (0, 0)

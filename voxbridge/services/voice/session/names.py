@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from nats.aio.client import Client
 
-from voxbridge.services.voice.core import inputs
+from voxbridge.services.voice.core import inputs, opening
 from voxbridge.services.voice.core.state import State
 from voxbridge.shared import things
 from voxbridge.shared.agents.functions import GROWING, Function
@@ -31,10 +31,10 @@ class Names:
         self._asking = self._again = False
 
     def look(self) -> None:
-        """Ask, in the background, if functions of the session name things that come and go. While a question is under way, another one
-        follows it: its answer may be of before."""
+        """Ask, in the background, if functions of the session name things that come and go, and the session may learn of them. While a
+        question is under way, another one follows it: its answer may be of before."""
         state = self._state()
-        if state.realtime is not None or not any(map(_grows, state.team.catalogue)):
+        if not opening.is_the_accounts(state) or state.realtime is not None or not any(map(_grows, state.team.catalogue)):
             return
         if self._asking:
             self._again = True
