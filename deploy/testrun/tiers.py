@@ -33,6 +33,7 @@ QUICK: Final = (
     "tests/models/test_choice_lines.py",
     "tests/models/test_commands.py",
     "tests/models/test_core.py",
+    "tests/models/test_expected.py",
     "tests/models/test_grammar.py",
     "tests/models/test_lines.py",
     "tests/models/test_router_files.py",

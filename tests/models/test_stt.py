@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ from voxbridge.services.models.engines.stt import (
     DENSE,
     DENSE_TOKENS_PER_SECOND,
     DENSE_WINDOW_SECONDS,
+    MORE_TOKENS,
+    READINGS,
     SHORT_SECONDS,
     WINDOW_SECONDS,
     Whisper,
+    _Hint,
     _Reading,
     _windows,
+    likelier,
     most_tokens,
     repeats,
     spoken_once,
@@ -104,7 +109,7 @@ class Doubling(Whisper):
     def _tokenizer(self, language: str) -> Any:
         return None
 
-    def _read(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float, frames: int) -> _Reading:
+    def _read(self, samples: Samples, tokenizer: Any, hint: _Hint, temperature: float, frames: int) -> _Reading:
         padding = frames - samples.size * 100 // RATE
         self.read.append(padding)
         return _Reading(self.said if padding >= self.needs else f"{self.said} {self.said}", -0.1, 0.0, frames)
@@ -134,3 +139,68 @@ def test_what_repeats_itself_all_the_same_is_taken_once_where_nobody_could_have_
     whisper = Doubling(10_000, "Set a timer.")
     assert whisper.transcribe(_noise(1.0)).text == "Set a timer."
     assert whisper.transcribe(_noise(2.0)).text == "Set a timer. Set a timer."
+
+
+NAMES = frozenset({"claude", "build"})
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "taken"),
+    [
+        (("Ask Clause.", -0.39), [("Ask Claude.", -0.2), ("Ask Clause.", -0.35)], "Ask Claude."),
+        (("Ask Clause.", -0.31), [("Ask clause.", -0.3), ("Ask Claude.", -0.4)], "Ask Claude."),
+        (("Recommend the fill.", -0.66), [("Recommend a film.", -0.75), ("Recommend the build.", -0.8)], "Recommend the fill."),
+        (("Watch all of them.", -0.69), [("Watch Build. Watch Build.", -0.23)], "Watch all of them."),
+        (("Ask Clause.", -0.5), [("Ask Claude.", -0.45), ("In Build.", -0.4)], "In Build."),
+        (("Ask Clause.", -0.5), [], "Ask Clause."),
+    ],
+)
+def test_a_reading_with_a_name_is_taken_if_it_is_about_as_probable_as_the_best(
+    first: tuple[str, float], others: list[tuple[str, float]], taken: str
+) -> None:
+    readings = [_Reading(text, logprob, 0.0, 300) for text, logprob in (first, *others)]
+    assert likelier(readings[0], readings[1:], NAMES).text == taken
+
+
+class Reading(Whisper):
+    """A decoder with two readings of anything; a token is a letter of the text. `searches` has what was asked of it."""
+
+    def __init__(self, first: str, logprob: float, second: str) -> None:
+        self.first, self.logprob, self.second, self.searches = first, logprob, second, list[tuple[int, int]]()
+        encoding = SimpleNamespace(encode=lambda mel: mel)
+        self._model = SimpleNamespace(model=encoding, feature_extractor=lambda samples, padding: np.zeros((80, 600)))
+
+    def _tokenizer(self, language: str) -> Any:
+        ids = SimpleNamespace(sot_prev=0, sot_sequence=[1], no_timestamps=2, language_code=language)
+        return SimpleNamespace(encode=lambda text: [*map(ord, text)], decode=lambda tokens: "".join(map(chr, tokens)), **vars(ids))
+
+    def _generated(self, encoded: Any, start: list[int], tokens: int, **search: Any) -> Any:
+        self.searches.append((search["beam_size"], tokens))
+        texts = [self.first] if search["beam_size"] == 1 else [self.second]
+        return SimpleNamespace(
+            sequences_ids=[[*map(ord, text)] for text in texts], scores=[self.logprob for _ in texts], no_speech_prob=0.0
+        )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "first", "logprob", "heard", "searches"),
+    [
+        ("Tell Claude, in build.", "Ask Clause.", -0.5, "Ask Claude.", [1, READINGS]),
+        ("Tell Claude, in build.", "Ask Clause.", -0.1, "Ask Clause.", [1]),
+        ("Tell Claude, in build.", "Ask BUILD.", -0.5, "Ask BUILD.", [1]),
+        ("The weather of today.", "Ask Clause.", -0.5, "Ask Clause.", [1]),
+        ("", "Ask Clause.", -0.5, "Ask Clause.", [1]),
+    ],
+)
+def test_names_are_looked_for_once_more_where_they_are_expected_and_the_words_are_unsure(
+    prompt: str, first: str, logprob: float, heard: str, searches: list[int]
+) -> None:
+    whisper = Reading(first, logprob, "Ask Claude.")
+    assert whisper.transcribe(_noise(1.0), "en", prompt).text == heard
+    assert [beam for beam, _ in whisper.searches] == searches
+
+
+def test_the_second_look_is_hardly_longer_than_the_first() -> None:
+    whisper = Reading("Ask Clause.", -0.5, "Ask Claude.")
+    whisper.transcribe(_noise(3.0), "en", "Tell Claude.")
+    assert whisper.searches[1] == (READINGS, len("Ask Clause.") + MORE_TOKENS)

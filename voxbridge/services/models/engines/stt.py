@@ -3,8 +3,12 @@
 Whisper pads every recording to 30 s, which makes its cost a constant. Fewer frames give the same words in a fraction of the time. Where the
 result is doubtful (improbable, empty), the full length is tried and the better result kept. A cut encoder input makes Whisper repeat a
 sentence or a part of it, and the more often, the less silence follows the words. So a long recording gets more padding, and a short one as
-well if its words repeat. Repetitions that are too fast to have been spoken are kept once (docs/models.md has the figures). Owns no queue:
-the caller runs it in a thread, one recording at a time.
+well if its words repeat. Repetitions that are too fast to have been spoken are kept once (docs/models.md has the figures).
+
+Where the prompt leads to expect names and the words have none of them and are unsure, the decoder looks once more, for several readings.
+The best of them with such a name is taken if it is about as probable.
+
+Owns no queue: the caller runs it in a thread, one recording at a time.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from ctranslate2 import StorageView
 from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 
+from voxbridge.services.models.engines import expected
 from voxbridge.services.models.engines.audio import RATE, Samples, level
 from voxbridge.shared.errors import Code, VoxbridgeError
 
@@ -85,6 +90,18 @@ DENSE_WINDOW_SECONDS: Final = 13
 SPARE_TOKENS: Final = 16
 FASTEST_WORDS_PER_SECOND: Final = 4.5
 """Repeated words that come faster than this were not spoken."""
+UNSURE_LOGPROB: Final = -0.3
+"""Log-prob below which names are looked for once more."""
+
+READINGS: Final = 5
+"""Readings that are compared then."""
+
+NEAR_LOGPROB: Final = 0.1
+"""Distance below the best reading within which one with a name is taken."""
+
+MORE_TOKENS: Final = 5
+"""Tokens that such a reading may have more than the first one. A beam would go on to repeat itself for as long as it may."""
+
 MAX_PROMPT_TOKENS: Final = 200
 CONTEXT_TOKENS: Final = 448
 """Tokens of Whisper's context, the prompt included."""
@@ -100,6 +117,13 @@ class Transcript(msgspec.Struct, frozen=True):
     avg_logprob: float = 0.0
     no_speech_prob: float = 0.0
     frames: int = 0
+
+
+class _Hint(msgspec.Struct, frozen=True):
+    """A prompt as the decoder takes it: tokens that stand before the words, and the names in them."""
+
+    tokens: tuple[int, ...] = ()
+    names: frozenset[str] = frozenset()
 
 
 class _Reading(msgspec.Struct, frozen=True):
@@ -162,7 +186,7 @@ class Whisper:
 
     def warm(self) -> None:
         """Run once: the first pass allocates memory, and a user should not wait for that."""
-        self._read(np.zeros(RATE, np.float32), self._tokenizer("en"), [], 0.0, FRAMES_PER_SECOND * 2)
+        self._read(np.zeros(RATE, np.float32), self._tokenizer("en"), _Hint(), 0.0, FRAMES_PER_SECOND * 2)
 
     def transcribe(self, samples: Samples, language: str = "en", prompt: str = "", temperature: float = 0.0) -> Transcript:
         """Return the words of a recording; empty for silence and noise. Raises `INVALID_ARGUMENT` for an unknown language."""
@@ -171,8 +195,10 @@ class Whisper:
         if level(samples) < SILENCE_LEVEL:
             return Transcript("", language, seconds, no_speech_prob=1.0)
         room = 0 if language in DENSE else MAX_PROMPT_TOKENS
-        previous: list[int] = tokenizer.encode(" " + prompt.strip())[-room:] if room and prompt.strip() else []
-        readings = [self._window(window, tokenizer, previous, temperature) for window in _windows(samples, _window_s(language))]
+        hint = _Hint()
+        if room and prompt.strip():
+            hint = _Hint(tuple(tokenizer.encode(" " + prompt.strip())[-room:]), expected.names(prompt))
+        readings = [self._window(window, tokenizer, hint, temperature) for window in _windows(samples, _window_s(language))]
         return Transcript(
             " ".join(reading.text for reading in readings if reading.text),
             language,
@@ -182,41 +208,45 @@ class Whisper:
             sum(reading.frames for reading in readings),
         )
 
-    def _window(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float) -> _Reading:
+    def _window(self, samples: Samples, tokenizer: Any, hint: _Hint, temperature: float) -> _Reading:
         short = samples.size < SHORT_SECONDS * RATE
         frames = _frames(samples, PADDING_FRAMES if short else SAFE_PADDING_FRAMES)
-        best = self._read(samples, tokenizer, previous, temperature, frames)
+        best = self._read(samples, tokenizer, hint, temperature, frames)
         if short and repeats(best.text):
             frames = _frames(samples, SAFE_PADDING_FRAMES)
-            best = self._read(samples, tokenizer, previous, temperature, frames)
+            best = self._read(samples, tokenizer, hint, temperature, frames)
         if best.doubtful and frames < FULL_FRAMES:
-            full = self._read(samples, tokenizer, previous, temperature, FULL_FRAMES)
+            full = self._read(samples, tokenizer, hint, temperature, FULL_FRAMES)
             if (not full.doubtful, bool(full.text), full.logprob) > (not best.doubtful, bool(best.text), best.logprob):
                 best = full
         text = "" if best.noise else spoken_once(best.text, samples.size / RATE)
         return msgspec.structs.replace(best, text=text)
 
-    def _read(self, samples: Samples, tokenizer: Any, previous: list[int], temperature: float, frames: int) -> _Reading:
+    def _read(self, samples: Samples, tokenizer: Any, hint: _Hint, temperature: float, frames: int) -> _Reading:
         padded = np.pad(samples, (0, max(0, frames * (RATE // FRAMES_PER_SECOND) - samples.size)))
         mel = self._model.feature_extractor(padded, padding=0)[None, :, :frames]
         encoded = self._model.model.encode(StorageView.from_array(np.ascontiguousarray(mel, np.float32)))
-        seconds = samples.size / RATE
-        start = [*([tokenizer.sot_prev, *previous] if previous else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]
-        result = self._model.model.generate(
+        start = [*([tokenizer.sot_prev, *hint.tokens] if hint.tokens else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]
+        most = most_tokens(tokenizer.language_code, samples.size / RATE)
+        result = self._generated(encoded, start, most, beam_size=1, sampling_temperature=temperature, sampling_topk=0 if temperature else 1)
+        first = _readings(result, tokenizer, frames)[0]
+        if not hint.names or first.logprob > UNSURE_LOGPROB or first.noise or expected.has_one(first.text, hint.names):
+            return first
+        most = min(most, len(result.sequences_ids[0]) + MORE_TOKENS)
+        result = self._generated(encoded, start, most, beam_size=READINGS, num_hypotheses=READINGS)
+        return likelier(first, _readings(result, tokenizer, frames), hint.names)
+
+    def _generated(self, encoded: Any, start: list[int], tokens: int, **search: Any) -> Any:
+        return self._model.model.generate(
             encoded,
             [start],
-            beam_size=1,
-            max_length=min(CONTEXT_TOKENS, len(start) + most_tokens(tokenizer.language_code, seconds)),
-            sampling_temperature=temperature,
-            sampling_topk=0 if temperature else 1,
+            max_length=min(CONTEXT_TOKENS, len(start) + tokens),
             return_scores=True,
             return_no_speech_prob=True,
             suppress_blank=True,
             suppress_tokens=[-1],
+            **search,
         )[0]
-        tokens = result.sequences_ids[0]
-        logprob = result.scores[0] * len(tokens) / (len(tokens) + 1)
-        return _Reading(tokenizer.decode(tokens).strip(), logprob, result.no_speech_prob, frames)
 
     def _tokenizer(self, language: str) -> Any:
         if not self.multilingual and language != "en":
@@ -227,6 +257,22 @@ class Whisper:
             raise VoxbridgeError(
                 Code.INVALID_ARGUMENT, f"{language!r} is not a language code of Whisper, such as en or de.", field="language"
             ) from error
+
+
+def _readings(result: Any, tokenizer: Any, frames: int) -> list[_Reading]:
+    return [
+        _Reading(tokenizer.decode(tokens).strip(), score * len(tokens) / (len(tokens) + 1), result.no_speech_prob, frames)
+        for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
+    ]
+
+
+def likelier(first: _Reading, others: list[_Reading], names: frozenset[str]) -> _Reading:
+    """Return the best reading with one of the names if no reading is more than `NEAR_LOGPROB` more probable, else the first one. What
+    repeats itself does not count: a repetition makes any words probable."""
+    others = [reading for reading in others if not repeats(reading.text)]
+    best = max(reading.logprob for reading in (first, *others))
+    named = [reading for reading in others if expected.has_one(reading.text, names) and reading.logprob >= best - NEAR_LOGPROB]
+    return max(named, key=lambda reading: reading.logprob, default=first)
 
 
 def _frames(samples: Samples, padding: int) -> int:
