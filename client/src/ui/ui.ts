@@ -215,6 +215,7 @@ class View {
       this.#log.append(line);
     }
     line.className = `line ${role} ${more}`.trim();
+    line.ariaBusy = String(more === "partial"); // a screen reader waits for the whole of it
     const said = line.firstElementChild;
     if (said !== null && said.textContent !== text) said.textContent = text;
     return line;

@@ -10,7 +10,7 @@ import { shown, type Shown } from "./work";
 function Line({ said }: { said: Said }): ReactElement {
   const who = said.role === "user" ? "You" : said.agent === "" ? "Voxbridge" : agentName(said.agent);
   return (
-    <div className="line" data-role={said.role} data-partial={!said.final}>
+    <div className="line" data-role={said.role} data-partial={!said.final} aria-busy={!said.final}>
       <span className="line-who">
         {who}
         {said.typed && <span className="line-note"> typed</span>}
@@ -20,7 +20,7 @@ function Line({ said }: { said: Said }): ReactElement {
         {said.unheard !== "" && !said.cut && <span className="unheard" title="Made, but not heard">{said.text === "" ? "" : " "}{said.unheard}</span>}
         {!said.final && <span className="caret" aria-hidden="true" />}
       </p>
-      {said.interrupted && <span className="line-note">{said.cut ? "The connection broke here. The rest is said again." : said.text === "" ? "This was not heard." : "You interrupted here. The rest was not heard."}</span>}
+      {said.interrupted && <span className="line-note">{said.cut ? "The connection broke here. The rest is said again." : said.text === "" ? "This was not heard." : said.unheard === "" ? "You interrupted here." : "You interrupted here. The rest was not heard."}</span>}
     </div>
   );
 }

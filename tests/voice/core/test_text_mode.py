@@ -21,6 +21,7 @@ from voxbridge.services.voice.core.provider_events import (
 from voxbridge.services.voice.core.realtime import connection
 from voxbridge.shared.agents import talking
 from voxbridge.shared.agents.model import Agent, AgentTeam, ModelName
+from voxbridge.shared.bus.moments import PartialTranscript
 from voxbridge.shared.events import gateway
 from voxbridge.shared.events import voice as ev
 from voxbridge.shared.events.gateway import OutputRequested, SessionOptions
@@ -190,3 +191,58 @@ def test_what_leads_to_where_one_is_already_is_not_offered() -> None:
     typed(call, "And now?", "We talk.")
     offered = [{one.name for one in asked.functions if one.name.endswith("session")} for _, asked in call.effects(out.Complete)]
     assert offered == [{"start_voice_session"}, {"end_voice_session"}]
+
+
+def shown(call: PageCall) -> list[str]:
+    """Return what the client was shown of unfinished answers, greetings aside."""
+    moments = [one.moment for one in call.outputs if isinstance(one, out.Tell)]
+    return [one.text for one in moments if isinstance(one, PartialTranscript) and one.role == "assistant" and one.turn > 0]
+
+
+def deltas(call: PageCall, *parts: str) -> None:
+    effect = call.last_effect(out.Complete)[0]
+    for part in parts:
+        call.take(inputs.TextDelta(effect=effect, text=part))
+
+
+def test_a_written_answer_is_shown_word_by_word() -> None:
+    call = PageCall(SessionOptions(output="text"))
+    call.log(gateway.TextReceived(text="Where is it?"))
+    deltas(call, "It is", " in **Paris**", ". See", " [the map](https://maps", ".example/1)", " of it.")
+    assert shown(call) == [
+        "It is",
+        "It is in Paris",
+        "It is in Paris. See",
+        "It is in Paris. See",
+        "It is in Paris. See the map",
+        "It is in Paris. See the map of it.",
+    ]
+    call.take(inputs.Completed(effect=call.last_effect(out.Complete)[0], input_tokens=1, output_tokens=1))
+    assert call.events(ev.AgentSaid)[-1].text == "It is in Paris. See the map of it."
+
+
+def test_a_spoken_answer_is_shown_sentence_by_sentence() -> None:
+    call = PageCall()
+    call.speak("Where is it?")
+    deltas(call, "It is", " in Paris. ", "See the map.")
+    assert shown(call) == ["It is in Paris."]
+
+
+def test_a_written_answer_that_is_stopped_was_read_as_far_as_it_was_shown() -> None:
+    call = PageCall(SessionOptions(output="text"))
+    call.log(gateway.TextReceived(text="Where is it?"))
+    deltas(call, "It is in Paris. ", "See [the m")
+    call.log(gateway.TextReceived(text="Never mind."))
+    stopped = next(one for one in call.events(ev.AgentSaid) if one.turn == 1)
+    assert (stopped.text, stopped.unheard, stopped.interrupted) == ("It is in Paris. See", "", True)
+    texts = [message.text for message in call.last_effect(out.Complete)[1].messages]
+    assert texts[-3:] == ["Where is it?", "It is in Paris. See", "Never mind."]
+
+
+def test_a_spoken_answer_that_is_stopped_by_text_counts_as_far_as_it_was_heard() -> None:
+    call = PageCall()
+    call.speak("Where is it?")
+    call.write("It is in Paris. ", "See the map.")
+    call.log(OutputRequested(output="text"))
+    stopped = next(one for one in call.events(ev.AgentSaid) if one.turn == 1)
+    assert (stopped.text, stopped.unheard, stopped.interrupted) == ("", "It is in Paris. See the map.", True)

@@ -40,7 +40,10 @@ GOES_ON: Final = 7
 WRITES: Final = 8
 """Rules from which on in text a language model writes in place of a model that speaks itself."""
 
-RULES: Final = WRITES
+READ: Final = 9
+"""Rules from which on a written reply that is stopped counts as read as far as it was shown."""
+
+RULES: Final = READ
 """Newest rules that a session may go by: see `Opened.rules`."""
 
 

@@ -79,6 +79,11 @@ def bare(text: str) -> str:
     return _ANGLES.sub(" ", text)
 
 
+def written(text: str) -> str:
+    """Return a piece as it is shown and remembered: without markup and pictures, figures unchanged; empty if nothing is left to say."""
+    return " ".join(bare(unmarked(text)).split())
+
+
 def _has_lines(text: str) -> bool:
     """Tell whether a line starts with something other than a letter or a digit, which is where line marks stand."""
     return any(line and not line[0].isalnum() for line in map(str.lstrip, text.splitlines()))

@@ -1,6 +1,6 @@
 """A piece of a reply as a voice should say it: no markup, and numbers, dates, money, units, signs and addresses in words.
 
-The log and the captions keep a piece as it was written (`segmenter.written`); this is for the speech model alone. The same text and
+The log and the captions keep a piece as it was written (`markup.written`); this is for the speech model alone. The same text and
 language give the same words on every machine: its locale, clock and time zone are not read, and num2words gets the language with each
 call.
 

@@ -13,7 +13,6 @@ from typing import Final
 import sentencex
 
 from voxbridge.services.voice.core import inputs
-from voxbridge.services.voice.speakable.markup import bare, unmarked
 
 FIRST_CLAUSE: Final = 18
 """Characters after which the first piece may end at a comma."""
@@ -66,11 +65,6 @@ def cut(text: str, *, first: bool, language: str = "", rules: int = inputs.RULES
         piece, text = text[:end], text[end:].lstrip()
         if piece.strip():
             pieces.append(piece.strip())
-
-
-def written(text: str) -> str:
-    """Return a piece as it is shown and remembered: without markup and pictures, figures unchanged; empty if nothing is left to say."""
-    return " ".join(bare(unmarked(text)).split())
 
 
 def _end_of_piece(text: str, language: str, rules: int, *, first: bool) -> int | None:

@@ -14,8 +14,9 @@ from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.cascade import brevity, model_retry, segmenter
 from voxbridge.services.voice.core.state import Piece, Reply, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Transition
-from voxbridge.services.voice.core.turns import filler, paused_reply, playout, rounds, turns
+from voxbridge.services.voice.core.turns import filler, paused_reply, playout, rounds, turns, written
 from voxbridge.services.voice.core.turns import usage as turns_usage
+from voxbridge.services.voice.speakable import markup
 from voxbridge.shared.agents.notes import without_notes
 from voxbridge.shared.events import voice as ev
 
@@ -136,15 +137,16 @@ def speak(t: Transition) -> None:
         reply, pieces, rest = _brief(t, reply, pieces, rest)
     # A program reads what a child says: marks that nobody could hear, such as those of sources, stay in it.
     child = t.state.request is not None and t.state.request.child is not None
-    spoken = [piece for piece in (pieces if child else map(segmenter.written, pieces)) if piece.strip()]
+    spoken = [piece for piece in (pieces if child else map(markup.written, pieces)) if piece.strip()]
     stamps = reply.stamps
     if spoken and stamps.first_sentence is None:
         stamps = replace(stamps, first_sentence=t.now)
     done = t.team.output == "text"
     added = tuple(Piece(text=piece, done=done) for piece in spoken)
     t.speech.reply = reply = replace(reply, round=replace(reply.round, unsplit=rest), pieces=(*reply.pieces, *added), stamps=stamps)
-    if spoken:
-        turns.announce(t, playout.text(reply.pieces))
+    begun = rest if done and not child else ""  # who reads need not wait for the end of a sentence
+    if spoken or begun.strip():
+        turns.announce(t, written.so_far(playout.text(reply.pieces), begun))
     _synthesize_next(t, reply)
     end_speech(t)
 

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core import provider_events
-from voxbridge.services.voice.core.cascade import segmenter, speaking
+from voxbridge.services.voice.core.cascade import speaking
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.realtime import connection, textual_calls, tool_calls, transcripts, unanswered
 from voxbridge.services.voice.core.state import Owed, Reply, Response, SpokenBy, Stamps
 from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import consent, filler, ledger, playout, turns, usage
+from voxbridge.services.voice.speakable import markup
 from voxbridge.shared.events import voice as ev
 
 TEXT_LIMIT: Final = 8_000
@@ -314,4 +315,4 @@ def _written(t: Transition, text: str) -> None:
     transcripts.leave_reply(t)
     if t.reply is not None:
         turns.hand_on(t, goes_on=t.reply.goes_on)
-    turns.say(t, segmenter.written(text), turn=turn)
+    turns.say(t, markup.written(text), turn=turn)

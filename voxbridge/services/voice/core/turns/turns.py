@@ -10,6 +10,7 @@ from typing import Final, Literal, TypedDict, Unpack
 
 from msgspec.structs import replace
 
+from voxbridge.services.voice.core import inputs
 from voxbridge.services.voice.core import outputs as out
 from voxbridge.services.voice.core.prompt import memory
 from voxbridge.services.voice.core.state import Notice, Order, Reply, Round, SpokenBy, Stamps
@@ -311,9 +312,12 @@ def resolve_cut(t: Transition, played_ms: int | None) -> None:
         played_ms = min(played_ms, cut.playback.left_ms)
     said, unheard = playout.split(cut.pieces, played_ms)
     unheard, filler = " ".join(one for one in (unheard, cut.round.unsplit.strip()) if one), playout.fillers(cut.pieces, played_ms)
+    earlier = playout.split(cut.pieces[: cut.round.first_piece], played_ms)[0]
+    if t.team.output == "text" and cut.playback.sent is None and t.settings.rules >= inputs.READ:
+        said, unheard = written.so_far(playout.text(cut.pieces), cut.round.unsplit), ""
+        earlier = playout.text(cut.pieces[: cut.round.first_piece])
     if said or unheard or filler:
         t.append(trailing.said(t, cut, said, unheard=unheard, interrupted=True, played_ms=played_ms, filler=filler))
-    earlier = playout.split(cut.pieces[: cut.round.first_piece], played_ms)[0]
     last = said[len(earlier) :].strip() or cut.round.part
     if cut.remembered:
         trailing.shorten(t, cut, said)

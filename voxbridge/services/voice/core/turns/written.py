@@ -1,10 +1,27 @@
-"""Telling clients that ask for it the whole text of a reply as soon as it is known, before its sound ends. Pure."""
+"""A reply in writing. Pure.
+
+Owns how a written reply is shown while it grows, and telling clients that ask for it the whole text of a reply as soon as it is known,
+before its sound ends.
+"""
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from voxbridge.services.voice.core.state import State
 from voxbridge.services.voice.core.transition import Transition
+from voxbridge.services.voice.speakable import markup
 from voxbridge.shared.bus.moments import GreetingBegun, ReplyWritten
+
+_UNFINISHED: Final = re.compile(r"!?\[[^\[\]]*(?:\](?:\([^()]*)?)?$|<[^<>\s]*$|&\w*$")
+"""Link, tag or entity that a growing text breaks off in."""
+
+
+def so_far(pieces: str, rest: str) -> str:
+    """Return a reply as it is shown while it is written: its pieces and the beginning of the next one, without the link or tag that it
+    breaks off in."""
+    return " ".join(filter(None, [pieces, markup.written(_UNFINISHED.sub("", rest))]))
 
 
 def tell(t: Transition) -> None:
