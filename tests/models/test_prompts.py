@@ -14,10 +14,12 @@ import pytest
 import pytest_asyncio
 
 from voxbridge.services.models.core.chatml import Prompt
+from voxbridge.services.models.engines import llm as llm_module
 from voxbridge.services.models.engines import prompt_cache as prompts_module
 from voxbridge.services.models.engines.llm import Llm, Sampling
 from voxbridge.services.models.engines.prompt_cache import FILES, Prompts, digest
 from voxbridge.services.models.processes.home import Home
+from voxbridge.shared.errors import Code, Unavailable, VoxbridgeError
 
 SECRET = "My door code is 4711."
 FAMILY = "<|im_start|>system\nYou are an agent.<|im_end|>\n"
@@ -130,6 +132,13 @@ def test_a_disk_that_cannot_be_written_costs_reading_and_no_error(tmp_path: Path
     assert not prompts.keep("a", prompts.unfinished())
 
 
+PROGRESS = [
+    {"content": "", "stop": False, "tokens_evaluated": 40, "prompt_progress": {"total": 40, "cache": 0, "processed": done, "time_ms": done}}
+    for done in (0, 32, 40)
+]
+"""Lines by which the engine says how much of a prompt it has read, as `return_progress` gives them."""
+
+
 class Engine:
     """A stand-in for llama.cpp that records its requests. A slot keeps the prompt that it read last."""
 
@@ -138,6 +147,8 @@ class Engine:
         self.asked: list[tuple[str, str]] = []
         self.slots = [""] * 3
         self.refuses = ""
+        self.breaks_off = False
+        """True if its answers end before they are complete."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         body: dict[str, Any] = msgspec.json.decode(request.content) if request.content else {}
@@ -146,9 +157,10 @@ class Engine:
         if request.url.path == "/completion":
             self.slots[body["id_slot"]] = body["prompt"]
             self.asked.append(("read", body["prompt"]))
-            if body.get("n_predict") == 0:
-                return httpx.Response(200, json={"content": ""})
-            return httpx.Response(200, text='data: {"content":"Yes.","stop":true,"stop_type":"eos"}\n\n')
+            assert body["stream"]
+            assert body["return_progress"]
+            lines = [*PROGRESS, {"content": "Yes.", "stop": not self.breaks_off, "stop_type": "eos"}]
+            return httpx.Response(200, text="".join(f"data: {msgspec.json.encode(line).decode()}\n\n" for line in lines))
         action, slot = request.url.params["action"], int(request.url.path.rpartition("/")[2])
         self.asked.append((action, body["filename"]))
         if action == self.refuses:
@@ -287,3 +299,26 @@ async def test_a_torn_file_is_read_again_from_the_prompt(place: Place) -> None:
 def test_names_tell_nothing_of_a_prompt(prompts: Prompts) -> None:
     assert "secret" not in _kept(prompts, "secret")
     assert len(digest("secret")) == 32
+
+
+async def test_the_progress_of_reading_is_no_part_of_an_answer(place: Place) -> None:
+    llm = await place.service()
+    steps = [step async for step in llm.generate(ASKED, Sampling())]
+    assert [(step.text, step.reason) for step in steps] == [("Yes.", "stop")]
+
+
+async def test_a_prompt_that_is_read_for_too_long_has_no_answer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = await place.service()
+    monkeypatch.setattr(llm_module, "FIRST_TOKEN_TIMEOUT_S", -1.0)
+    with pytest.raises(VoxbridgeError) as refused:
+        _ = [step async for step in llm.generate(ASKED, Sampling())]
+    assert refused.value.code == Code.TIMED_OUT
+
+
+async def test_a_reading_that_breaks_off_is_not_kept(place: Place) -> None:
+    llm = await place.service()
+    place.engine.breaks_off = True
+    with pytest.raises(Unavailable):
+        await llm.read(ASKED.family, keep=True)
+    assert place.engine.actions == ["read"]
+    assert not llm.knows(ASKED.family)

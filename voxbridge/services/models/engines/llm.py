@@ -1,7 +1,8 @@
 """The language model: llama.cpp in its own process, asked over HTTP on a loopback port with a random key.
 
 Owns the slots, the prompts saved from them, and the request format. When a caller goes away, its connection is closed, and the engine stops
-after the current token. A crash of the engine fails the answers in progress; the engine is started again.
+after the current token or batch: it is asked to tell its progress, because it notices a closed connection when it writes, and otherwise
+looks once a second. A crash of the engine fails the answers in progress; the engine is started again.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class _Line(msgspec.Struct, frozen=True):
     tokens_evaluated: int = 0
     timings: _Timings = _Timings()
     error: dict[str, Any] | None = None
+    prompt_progress: dict[str, Any] | None = None
+    """Given in a line that says only how much of the prompt was read."""
 
 
 _LINE: Final = msgspec.json.Decoder(_Line)
@@ -180,6 +183,7 @@ class Llm(Child):
                 "id_slot": slot,
                 "cache_prompt": True,
                 "stream": True,
+                "return_progress": True,
                 "n_predict": sampling.max_tokens,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
@@ -190,20 +194,26 @@ class Llm(Child):
                 body["logit_bias"] = sampling.favour
             if sampling.grammar:
                 body["grammar"] = sampling.grammar
+            until = asyncio.get_running_loop().time() + FIRST_TOKEN_TIMEOUT_S
             try:
                 async with self._client.stream("POST", f"{self.url}/completion", json=body, headers=self._door()) as answer:
                     if answer.status_code != httpx.codes.OK:
                         raise _refusal(await answer.aread())
                     async for line in answer.aiter_lines():
                         if line.startswith("data: "):
+                            step = _step(line[6:])
+                            if step is None:
+                                if asyncio.get_running_loop().time() > until:
+                                    raise _late()
+                                continue
                             self._at_first.pop(slot, None)
                             self._read[slot] = digest(prompt.family)
                             self._talked[slot] = (prompt.text, asyncio.get_running_loop().time())
-                            yield _step(line[6:])
+                            yield step
                         elif line.startswith("error: "):
                             raise _refusal(line[7:].encode())
             except httpx.TimeoutException as error:
-                raise VoxbridgeError(Code.TIMED_OUT, f"The language model gave no token within {FIRST_TOKEN_TIMEOUT_S:.0f} s.") from error
+                raise _late() from error
             except httpx.HTTPError as error:
                 raise Unavailable(f"The language model's engine does not answer: {error or type(error).__name__}.") from error
 
@@ -275,12 +285,19 @@ class Llm(Child):
     async def _process(self, slot: int, text: str) -> bool:
         """Have a slot read a text, and write nothing. Return whether it did."""
         body = {"prompt": text, "id_slot": slot, "cache_prompt": True, "n_predict": 0, "temperature": 0.0}
+        body |= {"stream": True, "return_progress": True}
+        read = False
         try:
-            answer = await self._client.post(f"{self.url}/completion", json=body, headers=self._door(), timeout=READ_TIMEOUT_S)
-        except httpx.HTTPError as error:
+            async with (
+                asyncio.timeout(READ_TIMEOUT_S),
+                self._client.stream("POST", f"{self.url}/completion", json=body, headers=self._door(), timeout=READ_TIMEOUT_S) as answer,
+            ):
+                async for line in answer.aiter_lines():
+                    read = read or (line.startswith("data: ") and _LINE.decode(line[6:]).stop)
+        except (httpx.HTTPError, TimeoutError) as error:
             _log.debug("a prompt was not read: %s", error or type(error).__name__)
             return False
-        return answer.status_code == httpx.codes.OK
+        return read
 
     async def _restore(self, slot: int, family: str) -> bool:
         name = await asyncio.to_thread(self.prompts.find, family)
@@ -322,10 +339,17 @@ def _common(one: str, other: str) -> int:
     return next((place for place, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its), min(len(one), len(other)))
 
 
-def _step(text: str) -> Step:
+def _late() -> VoxbridgeError:
+    return VoxbridgeError(Code.TIMED_OUT, f"The language model gave no token within {FIRST_TOKEN_TIMEOUT_S:.0f} s.")
+
+
+def _step(text: str) -> Step | None:
+    """Return a piece of an answer; None for a line that tells how much of the prompt was read."""
     line = _LINE.decode(text)
     if line.error is not None:
         raise _refusal(msgspec.json.encode({"error": line.error}))
+    if line.prompt_progress is not None:
+        return None
     if not line.stop:
         return Step(line.content)
     return Step(
