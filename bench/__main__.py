@@ -24,6 +24,7 @@ from bench.areas.barge_in import barge_in
 from bench.areas.choices import choices
 from bench.areas.doors import doors
 from bench.areas.embedded import embedded
+from bench.areas.first_answers import first_answers
 from bench.areas.functions import functions
 from bench.areas.gateway_back import gateway_back
 from bench.areas.handlers import handlers
@@ -34,6 +35,7 @@ from bench.areas.local_model import busy, warm
 from bench.areas.log import log
 from bench.areas.long_call import long_call
 from bench.areas.macros import macros
+from bench.areas.many_calls import many_calls
 from bench.areas.mcp import mcp
 from bench.areas.officer import officer
 from bench.areas.page_functions import page_functions
@@ -90,9 +92,11 @@ ALONE: Final[Mapping[str, Area]] = {
     "gateway_back": gateway_back,
     "at_rest": at_rest,
     "past": past,
+    "many_calls": many_calls,
     "long_call": long_call,
     "barge_in": barge_in,
     "embedded": embedded,
+    "first_answers": first_answers,
     "warm": warm,
     "choices": choices,
     "officer": officer,

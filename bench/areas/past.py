@@ -9,6 +9,7 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -53,8 +54,8 @@ async def _replay(times: int, say: Say) -> Found:
         file.write_bytes(file_of(log))
         for number in range(times):
             say(f"past: replay {number + 1} of {times}")
-            start.append((await _run("voxbridge", "replay", "--help"))[1])
-            took.append((await _run("voxbridge", "replay", str(file)))[1])
+            start.append((await ran("voxbridge", "replay", "--help"))[1])
+            took.append((await ran("voxbridge", "replay", str(file)))[1])
     whole, command = figures.series(took), figures.series(start)
     what = f"replay of a recorded session of {MINUTES} minutes, the whole command, p50"
     note = f"{len(log):,} events, {turns} turns"
@@ -68,7 +69,7 @@ async def _replay(times: int, say: Say) -> Found:
 
 async def _timeline(times: int, say: Say) -> Found:
     say(f"past: half an hour is opened in Studio, {times} times")
-    said, _ = await _run("bench.clients.timeline", str(times))
+    said, _ = await ran("bench.clients.timeline", str(times))
     opened = msgspec.json.decode(said.splitlines()[-1], type=Opened)
     timeline, listed = figures.series(opened.timeline_ms), figures.series(opened.list_ms)
     what = "opening a session of 30 minutes in Studio, from the click to the first frame with its timeline"
@@ -82,11 +83,11 @@ async def _timeline(times: int, say: Say) -> Found:
     return found, {"timeline": timeline, "list": listed}, []
 
 
-async def _run(module: str, *words: str) -> tuple[bytes, float]:
+async def ran(module: str, *words: str, env: Mapping[str, str] | None = None) -> tuple[bytes, float]:
     """Run a module. Return its output and the ms it took; raises `StackError` when it fails."""
     began = time.perf_counter()
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *words, cwd=ROOT, stdout=pipe, stderr=pipe)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *words, cwd=ROOT, env=env, stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(TIMEOUT_S):
             said, failed = await process.communicate()

@@ -26,6 +26,9 @@ from bench.stack import LIGHT, Child, StackError, child_environment, free_port, 
 
 RELAY: Final = "a relay on the vendor's SDK"
 SESSIONS: Final = 50
+SHARES: Final = {25: 1.0, 50: 0.85, 100: 0.75}
+"""Calls at which the CPU per frame is compared with the relay's, and the most that it may be of it."""
+
 LADDER_FROM: Final = 75
 P99_LIMIT_MS: Final = 200.0
 START_S: Final = 30.0
@@ -33,17 +36,19 @@ STARTS: Final = 10
 
 
 async def realtime(quick: bool, say: Callable[[str], None]) -> Found:
-    """Measure round trip and CPU per frame with 50 sessions, the ladder of sessions, and the time until a session is ready."""
+    """Measure round trip and CPU per frame with 50 sessions, CPU with fewer and with more, the ladder of sessions, and the time until a
+    session is ready."""
     rounds, seconds = (1, 3.0) if quick else (3, 8.0)
-    ours: list[EchoResult] = []
-    bare: list[EchoResult] = []
+    both = {count: (list[EchoResult](), list[EchoResult]()) for count in SHARES}
+    ours, bare = both[SESSIONS]
     rungs: list[EchoResult] = []
     async with google() as found, relay(found) as (url, process), stack(LIGHT, greeting=False, extra=found) as product:
         first = (await run(Task(kind="starts", url=product.url, sessions=1, mode="gemini"), StartsResult)).start_ms[0]
         for number in range(rounds):
-            say(f"realtime: {SESSIONS} sessions, round {number + 1} of {rounds}")
-            bare.append(await _echo(url, {"relay": [process.pid]}, SESSIONS, seconds, bare=True))
-            ours.append(await _echo(product.url, product.pids(), SESSIONS, seconds))
+            for count, (mine, its) in both.items():
+                say(f"realtime: {count} sessions, round {number + 1} of {rounds}")
+                its.append(await _echo(url, {"relay": [process.pid]}, count, seconds, bare=True))
+                mine.append(await _echo(product.url, product.pids(), count, seconds))
         starts = await run(Task(kind="starts", url=product.url, sessions=STARTS, mode="gemini", gap_s=0.2), StartsResult)
         for count in figures.ladder(LADDER_FROM, 50, 175 if quick else 325):
             say(f"realtime: {count} sessions")
@@ -64,14 +69,15 @@ async def realtime(quick: bool, say: Callable[[str], None]) -> Found:
             RELAY,
             bare_cpu,
         ),
-        _of(f"the same, in that of the relay with {SESSIONS} sessions too", "realtime.share", cpu / bare_cpu, "×", target=1.0),
+        *(_share(count, mine, its) for count, (mine, its) in both.items()),
         _of(f"sessions with p99 ≤ {P99_LIMIT_MS:g} ms", "realtime.sessions", best, "", target=75, aim="at least"),
         _of("first session of a fresh worker, start to ready", "realtime.first", first, "ms", target=100),
         _of("start to ready, median", "realtime.start", statistics.median(starts.start_ms), "ms"),
     ]
     late = max((one.late_ms.p99 or 0.0 for one in (*ours, *bare)), default=0.0)
     noisy = [f"realtime: the client itself was up to {late:.1f} ms late (p99)"] if late > figures.LATE_MS else []
-    return result, {"rounds": ours, "relay": bare, "rungs": rungs, "starts_ms": starts.start_ms}, noisy
+    detail = {str(count): {"rounds": mine, "relay": its} for count, (mine, its) in both.items()}
+    return result, {**detail, "rungs": rungs, "starts_ms": starts.start_ms}, noisy
 
 
 @asynccontextmanager
@@ -117,6 +123,13 @@ def _of(
     note: str = "",
 ) -> Figure:
     return Figure(area="realtime", what=what, key=key, unit=unit, value=value, target=target, aim=aim, note=note)
+
+
+def _share(count: int, mine: Sequence[EchoResult], its: Sequence[EchoResult]) -> Figure:
+    lost, bare_lost = sum(one.lost for one in mine), sum(one.lost for one in its)
+    note = f"{_cpu(mine):.0f} of {_cpu(its):.0f} µs; {lost} frames lost, by the relay {bare_lost}"
+    what = f"CPU per frame with {count} sessions, in that of the relay with as many"
+    return _of(what, f"realtime.share.{count}", _cpu(mine) / _cpu(its), "×", target=SHARES[count], note=note)
 
 
 def _median(results: Sequence[EchoResult], name: str) -> float | None:

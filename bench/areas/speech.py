@@ -248,7 +248,7 @@ async def speech(product: Stack, quick: bool, say: Say) -> Found:
     through = sum(bool(turn.tool) for turn in called)
     what = "end of speech → first audio sent, local models"
     found = [
-        _figure(f"{what}, p50", "speech.p50", [_sent(turn) for turn in answered], target=1_500, note=f"{len(answered)} turns"),
+        _figure(f"{what}, p50", "speech.p50", [_sent(turn) for turn in answered], target=800, note=f"{len(answered)} turns"),
         _figure(
             "the same from outside: last loud sample → first reply frame, p50", "speech.outside", [turn.outside_ms for turn in answered]
         ),
