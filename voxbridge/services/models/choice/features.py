@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -25,6 +25,9 @@ WORDS_LIMIT: Final = 40
 
 LETTERS_LIMIT: Final = 24
 """Letters of a word that count."""
+
+KEPT_LINES: Final = 8_192
+"""Lines whose features are kept, in a kilobyte each: two routers of ninety functions have four thousand together."""
 
 KEPT: Final = 4_096
 """Words whose stem and sound are remembered."""
@@ -110,8 +113,21 @@ def sound(word: str) -> str:
     return _DOUBLE.sub(r"\1", first + _QUIET.sub("", word)[1:])
 
 
-def weighed(text: str) -> dict[int, float]:
-    """Return the features of a text: places in a vector, and what counts there."""
+class Weighed(NamedTuple):
+    """Features of a text: places in a vector, and what counts there."""
+
+    places: npt.NDArray[np.uint16]
+    weights: Floats
+
+
+@lru_cache(KEPT_LINES)
+def of_line(line: str) -> Weighed:
+    """Return the features of a line that routers are trained on. Most lines are in each of them, and in both of its passes."""
+    return weighed(line)
+
+
+def weighed(text: str) -> Weighed:
+    """Return the features of a text."""
     spoken = words(text)
     named: dict[str, float] = {}
     for one, other in pairwise(spoken):
@@ -131,7 +147,7 @@ def weighed(text: str) -> dict[int, float]:
     for name, weight in named.items():
         place = crc32(name.encode()) % DIMENSIONS
         places[place] = places.get(place, 0.0) + weight
-    return places
+    return Weighed(np.fromiter(places.keys(), np.uint16, len(places)), np.fromiter(places.values(), np.float32, len(places)))
 
 
 def _of_kinds(marked: Sequence[str]) -> dict[str, float]:
@@ -149,11 +165,11 @@ def _of_kinds(marked: Sequence[str]) -> dict[str, float]:
     return named
 
 
-def rarity(texts: Sequence[dict[int, float]]) -> Floats:
+def rarity(texts: Sequence[Weighed]) -> Floats:
     """Return how much each place tells apart: the logarithm of the texts over those that have it."""
     having = np.zeros(DIMENSIONS, np.float32)
     for text in texts:
-        having[list(text)] += 1
+        having[text.places] += 1
     return np.log((len(texts) + 1) / np.maximum(having, 0.5)).astype(np.float32)
 
 
@@ -162,9 +178,9 @@ def rarity_of(word: str, rare: Floats) -> float:
     return float(rare[crc32(f"w{stem(word)}".encode()) % DIMENSIONS])
 
 
-def vector(text: dict[int, float], rare: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
+def vector(text: Weighed, rare: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
     """Return the places of a text and their values, of length 1 together."""
-    places = np.fromiter(text.keys(), np.intp, len(text))
-    values = np.fromiter(text.values(), np.float32, len(text)) * rare[places]
+    places = text.places.astype(np.intp)
+    values = text.weights * rare[places]
     length = float(np.linalg.norm(values))
     return places, values / length if length else values

@@ -149,7 +149,7 @@ class Router:
 
     def _learn(self, texts: Sequence[str], subjects: Sequence[int]) -> None:
         """Train with these texts; the last ones are wishes, by subjects of so many lines. What a function serves is shared out first."""
-        weighed = [features.weighed(text) for text in texts]
+        weighed = [features.of_line(text) for text in texts]
         self._rare = features.rarity(weighed)
         self._lines = Lines.of([features.vector(one, self._rare) for one in weighed], np.stack([self._meant(text) for text in texts]))
         alike = self._lines.alike_to_each_other()
