@@ -145,8 +145,8 @@ def speak(t: Transition) -> None:
     added = tuple(Piece(text=piece, done=done) for piece in spoken)
     t.speech.reply = reply = replace(reply, round=replace(reply.round, unsplit=rest), pieces=(*reply.pieces, *added), stamps=stamps)
     begun = rest if done and not child else ""  # who reads need not wait for the end of a sentence
-    if spoken or begun.strip():
-        turns.announce(t, written.so_far(playout.text(reply.pieces), begun))
+    if shown := written.so_far(playout.text(reply.pieces), begun) if spoken or begun else "":
+        turns.announce(t, shown)
     _synthesize_next(t, reply)
     end_speech(t)
 
