@@ -450,6 +450,7 @@ async def test_terminals_are_asked_by_two_and_typed_into_by_one(sign_in: SignIn)
         (question_subject(LOCAL_HOST, "attach"), {"gateway"}),
         (question_subject(LOCAL_HOST, "define"), {"gateway"}),
         (question_subject(LOCAL_HOST, "past"), {"gateway"}),
+        (question_subject(LOCAL_HOST, "tape"), {"gateway"}),
         (question_subject(LOCAL_HOST, "forget"), set()),
         (live.typed_subject(LOCAL_HOST, "any"), {"gateway"}),
         (live.output_subject(LOCAL_HOST, "any"), set()),

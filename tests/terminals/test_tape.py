@@ -25,6 +25,7 @@ from voxbridge.sessions import terminal_screens
 from voxbridge.shared.config import Config
 from voxbridge.shared.errors import VoxbridgeError
 from voxbridge.shared.terminals import questions as asked
+from voxbridge.shared.terminals.asciicast import Joined
 
 LIFE = "work-1f2e3d-0"
 HOUR_US = 3_600_000_000
@@ -265,6 +266,62 @@ async def test_a_line_that_was_not_written_to_its_end_is_left_out(tmp_path: Path
         path.write_bytes(b"no asciicast\n")
         with pytest.raises(VoxbridgeError, match="What is kept of that time cannot be read"):
             await one.at(one.clock.us // 1_000)
+
+
+async def recording(one: Shows) -> list[Any]:
+    """Return the lines of all that is kept, read in parts and put together."""
+    whole, made = Joined(), b""
+    part = await one.tapes.read(LIFE, 0, 0)
+    begun = 0
+    while True:
+        if part.begun_ms != begun:
+            begun = part.begun_ms
+            whole.begin(begun)
+        made += whole.feed(part.data)
+        if not part.more:
+            return [msgspec.json.decode(line) for line in made.splitlines()]
+        part = await one.tapes.read(LIFE, part.next_ms, part.next_offset)
+
+
+async def test_a_recording_of_several_pieces_ends_with_the_screen_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tapes, "PIECE_BYTES", 4_000)
+    monkeypatch.setattr(tapes, "PART_BYTES", 1_000)
+    draws = dice("a recording of several pieces")
+    with shows(tmp_path) as one:
+        begun_ms, in_front = one.clock.us // 1_000, [False]
+        for number in range(300):
+            one.write("".join(drawn(draws, in_front) for _ in range(draws.randrange(1, 6))))
+            ends_ms = one.clock.us // 1_000
+            one.clock.pass_ms(draws.randrange(1, 50))
+            if number % 60 == 59:
+                one.screen.resize(50 + draws.randrange(40), 10 + draws.randrange(10))
+                one.tape.resized(*one.screen.size)
+        one.write("the end")
+        ends_ms = one.clock.us // 1_000
+        assert len(one.pieces()) > 3
+        header, *events = await recording(one)
+        again = Screen(header["term"]["cols"], header["term"]["rows"], lambda _: None)
+        for _, kind, text in events:
+            if kind == "r":
+                columns, _, rows = text.partition("x")
+                again.resize(int(columns), int(rows))
+            else:
+                again.feed(text.encode())
+        assert (again.size, again.rows()) == (one.screen.size, one.screen.rows())
+        assert round(1_000 * sum(interval for interval, _, _ in events)) == ends_ms - begun_ms
+        again.close()
+
+
+async def test_a_piece_that_was_removed_while_it_is_read_is_passed_over(tmp_path: Path) -> None:
+    with shows(tmp_path) as one:
+        one.clock.pass_ms(10)
+        one.tape.begin()
+        first, second = one.pieces()
+        first.unlink()
+        part = await one.tapes.read(LIFE, int(first.stem), 100)
+        assert (part.begun_ms, part.data, part.more) == (int(second.stem), second.read_bytes(), False)
+        with pytest.raises(VoxbridgeError, match="Nothing of it is kept"):
+            await one.tapes.read("another-life", 0, 0)
 
 
 async def test_a_terminal_that_lives_is_not_forgotten_and_a_closed_one_is() -> None:

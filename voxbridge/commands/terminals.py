@@ -16,12 +16,14 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 import click
 
 from voxbridge.commands.gateway import ask_gateway
+from voxbridge.sessions import archive
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.terminals import live
 
@@ -45,6 +47,7 @@ def terminals() -> None:
       voxbridge terminals attach work-1f2e3d              look and type, until Ctrl-]
       voxbridge terminals close work-1f2e3d               end everything that it started
       voxbridge terminals log work-1f2e3d                 what happened in it; `terminals lives` lists closed ones too
+      voxbridge terminals cast work-1f2e3d work.cast      what it showed, as a recording that `asciinema play` plays
 
     docs/terminals.md explains states, proofs and limits.
     """
@@ -163,15 +166,46 @@ def show_log(terminal: str, as_json: bool) -> None:
       voxbridge terminals log work-1f2e3d-18f3a2b4c5d --json | jq .sentence
       voxbridge replay :work-1f2e3d-18f3a2b4c5d
     """
-    cards = ask_gateway("GET", "/api/terminals").json()["terminals"]
-    life = next((card["life"] for card in cards if card["id"] == terminal), terminal)
-    after, more = 0, True
+    path, after, more = _path_of_life(terminal), 0, True
     while more:
-        page = ask_gateway("GET", f"/api/terminals/lives/{quote(life, safe='')}", params={"after": after}).json()
+        page = ask_gateway("GET", path, params={"after": after}).json()
         for event in page["events"]:
             click.echo(json.dumps(event, ensure_ascii=False) if as_json else f"{_moment(event['at_ms'])}  {event['sentence']}")
             after = event["seq"]
         more = page["more"]
+
+
+@terminals.command("cast")
+@click.argument("terminal")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+def write_cast(terminal: str, file: Path | None) -> None:
+    """Write what a terminal showed to an asciicast, as far as it is kept. Without FILE to standard output. TERMINAL is its id, or the name
+    of a life.
+
+    \b
+    Examples:
+      voxbridge terminals cast work-1f2e3d work.cast && asciinema play --idle-time-limit 2 work.cast
+      voxbridge terminals cast work-1f2e3d-18f3a2b4c5d | asciinema play -
+
+    The file holds what programs showed. It is written for you alone to read.
+    """
+    shown = ask_gateway("GET", f"{_path_of_life(terminal)}/cast").content
+    if file is None:
+        sys.stdout.buffer.write(shown)
+        return
+    try:
+        with archive.whole_file(file) as out:
+            out.write(shown)
+    except OSError as error:
+        raise VoxbridgeError(Code.UNAVAILABLE, f"{file} cannot be written: {(error.strerror or str(error)).lower()}.") from error
+    click.echo(f"{len(shown):,} bytes of {terminal} are in {file}", err=True)
+
+
+def _path_of_life(terminal: str) -> str:
+    """Return the path of the life that a terminal has, or of the life of this name."""
+    cards = ask_gateway("GET", "/api/terminals").json()["terminals"]
+    life = next((card["life"] for card in cards if card["id"] == terminal), terminal)
+    return f"/api/terminals/lives/{quote(life, safe='')}"
 
 
 @terminals.command()

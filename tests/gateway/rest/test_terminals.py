@@ -177,6 +177,8 @@ WRONG: Final[tuple[tuple[str, str, Any, int, str], ...]] = (
         ("GET", "/lives/no-such-life/screen?at_ms=1", None, 404, "life"),
         ("GET", "/lives/no-such-life/screen?at_ms=-1", None, 422, "at_ms"),
         ("GET", "/lives/no-such-life/screen", None, 422, "at_ms"),
+        ("GET", "/lives/no-such-life/cast", None, 404, "life"),
+        ("GET", "/lives/no.such/cast", None, 422, "life"),
         ("POST", "/tickets", {"role": "root"}, 422, "role"),
         ("PUT", "/definitions/bash", {"title": "x", "kind": "shell", "command": ["x"]}, 403, "definition.id"),
     )  # fmt: skip

@@ -13,6 +13,7 @@ import sys
 import termios
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -45,7 +46,7 @@ async def run(*arguments: str) -> Result:
     return await asyncio.to_thread(lambda: CliRunner().invoke(cli, ["terminals", *arguments]))
 
 
-async def test_a_terminal_is_started_steered_and_closed(service: Process) -> None:
+async def test_a_terminal_is_started_steered_and_closed(service: Process, tmp_path: Path) -> None:
     assert (await run("list")).output == "There is no terminal. Start one: voxbridge terminals start bash\n"
     started = await run("start", "sh", "--name", "Work", "--directory", "/tmp")
     assert started.exit_code == 0, started.output
@@ -79,6 +80,13 @@ async def test_a_terminal_is_started_steered_and_closed(service: Process) -> Non
     (first, *_) = (await run("log", one.split()[0], "--json")).output.splitlines()
     assert json.loads(first)["data"]["name"] == "Work"
     assert isinstance((await run("log", "nobody")).exception, VoxbridgeError)
+    file = tmp_path / "work.cast"
+    assert (await run("cast", name, str(file))).exit_code == 0
+    header, *shown = map(json.loads, file.read_text().splitlines())
+    assert (header["version"], "42" in "".join(event[2] for event in shown)) == (3, True)
+    assert (await run("cast", name)).stdout_bytes.splitlines()[0] == file.read_bytes().splitlines()[0]
+    assert isinstance((await run("cast", "nobody")).exception, VoxbridgeError)
+    assert isinstance((await run("cast", name, str(tmp_path / "none" / "work.cast"))).exception, VoxbridgeError)
     assert (await run("close", name)).exit_code == 0
     refused = await run("send", name, "ls")
     assert refused.exit_code == 1

@@ -169,6 +169,8 @@ class Fleet:
             return await self._start(question)
         if isinstance(question, asked.Past):
             return await self._tapes.shown(question.life, question.at_ms)
+        if isinstance(question, asked.ReadTape):
+            return await self._tapes.read(question.life, question.from_ms, question.offset)
         if isinstance(question, asked.Forget):
             self._forget(question.life)
             return asked.Done()

@@ -26,9 +26,12 @@ from voxbridge.services.terminals.folder import SCREENS
 from voxbridge.services.terminals.screen import Screen
 from voxbridge.shared.clock import Clock
 from voxbridge.shared.errors import Code, VoxbridgeError
-from voxbridge.shared.terminals.questions import Shown
+from voxbridge.shared.terminals.questions import Shown, Taped
 
 PIECE_BYTES: Final = 1_048_576
+PART_BYTES: Final = 524_288
+"""Bytes of a piece that are read at once."""
+
 RATE: Final = 131_072
 """Bytes of output in a second that are kept as they come."""
 
@@ -215,6 +218,28 @@ class Tapes:
             return _drawn(life, piece, at_ms)
         except (OSError, msgspec.MsgspecError, LookupError) as error:
             raise VoxbridgeError(Code.NOT_FOUND, f"What is kept of that time cannot be read: {error}.", field="at_ms") from error
+
+    async def read(self, life: str, from_ms: int, offset: int) -> Taped:
+        """Return a part of the first piece that was begun at a time or later, from an offset on. Raises `NOT_FOUND` where there is none."""
+        if (tape := self._live.get(life)) is not None:
+            tape.flush()
+        return await asyncio.to_thread(self._part, life, from_ms, offset)
+
+    def _part(self, life: str, from_ms: int, offset: int) -> Taped:
+        found = sorted(piece for piece in _pieces(self._folder / life) if piece.begun_ms >= from_ms)
+        if not found:
+            raise VoxbridgeError(Code.NOT_FOUND, self._nothing(later=False), field="life")
+        piece = found[0]
+        offset = offset if piece.begun_ms == from_ms else 0
+        try:
+            with piece.path.open("rb") as file:
+                file.seek(offset)
+                data = file.read(PART_BYTES)
+        except OSError as error:
+            raise VoxbridgeError(Code.NOT_FOUND, f"What is kept of that time cannot be read: {error}.", field="from_ms") from error
+        if len(data) == PART_BYTES:
+            return Taped(begun_ms=piece.begun_ms, data=data, more=True, next_ms=piece.begun_ms, next_offset=offset + len(data))
+        return Taped(begun_ms=piece.begun_ms, data=data, more=len(found) > 1, next_ms=found[1].begun_ms if len(found) > 1 else 0)
 
     def _nothing(self, later: bool) -> str:
         if not self._limits.hours:

@@ -94,6 +94,17 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Taped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Part of what a terminal showed: bytes of the piece (an asciicast) that was begun at `begun_ms`, ms since 1970. With `more` there are
+    others: ask for them by `next_ms` and `next_offset`."""
+
+    begun_ms: int
+    data: bytes
+    more: bool = False
+    next_ms: int = 0
+    next_offset: int = 0
+
+
 class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Outcome of text or a key: `submitted` with its proof, `typed` where no submission was asked for, or `not_submitted` with why."""
 
@@ -201,6 +212,16 @@ class Past(Question[Shown], frozen=True, kw_only=True):
     answer = Shown
     life: Life
     at_ms: Annotated[int, Meta(ge=0)]
+
+
+class ReadTape(Question[Taped], frozen=True, kw_only=True):
+    """Read what a terminal showed, also one that was closed: the first piece that was begun at `from_ms` or later, from an offset on."""
+
+    verb = "tape"
+    answer = Taped
+    life: Life
+    from_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class Forget(Question[Done], frozen=True, kw_only=True):
@@ -338,8 +359,8 @@ class Explain(OfTerminal[Explained], frozen=True, kw_only=True):
 
 
 QUESTIONS: Final[tuple[type[Question[Any]], ...]] = (
-    ListTerminals, Watch, ListDefinitions, Define, Undefine, Past, Forget, Start, Restart, Rename, Resize, SendSignal, Close, Activate, See,
-    Hold, Attach, Read, Send, SendKey, Wait, Explain,
+    ListTerminals, Watch, ListDefinitions, Define, Undefine, Past, ReadTape, Forget, Start, Restart, Rename, Resize, SendSignal, Close,
+    Activate, See, Hold, Attach, Read, Send, SendKey, Wait, Explain,
 )  # fmt: skip
 """Every question, in the order of this module."""
 

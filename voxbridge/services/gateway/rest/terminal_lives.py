@@ -6,12 +6,16 @@ Owns the routes and what a page of a log shows. Does not own what is in the log 
 
 from __future__ import annotations
 
+import logging
 from collections import deque
+from collections.abc import AsyncIterator
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import StreamingResponse
+from nats.aio.client import Client
 
 from voxbridge.services.gateway.core.messages import POSITION_LIMIT
 from voxbridge.shared import events
@@ -20,6 +24,7 @@ from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.events import terminals as told
 from voxbridge.shared.log.reader import Log, decode
 from voxbridge.shared.secrets.access_tokens import LOCAL
+from voxbridge.shared.terminals import asciicast
 from voxbridge.shared.terminals import questions as asked
 from voxbridge.shared.terminals.client import ask
 from voxbridge.shared.terminals.model import LOCAL_HOST
@@ -31,7 +36,10 @@ if TYPE_CHECKING:
 LIVES_LIMIT: Final = 500
 EVENTS_LIMIT: Final = 500
 WRITER: Final = "terminals"
+CAST: Final = "application/x-asciicast"
 _LIFE: Final = "^[a-z0-9][a-z0-9-]{0,63}$"
+_CAST: Final[dict[int | str, dict[str, Any]]] = {200: {"description": "The recording", "content": {CAST: {"schema": {"type": "string"}}}}}
+_log = logging.getLogger(__name__)
 
 
 class Lived(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -142,6 +150,30 @@ def add(made: APIRouter, gateway: Context, answers: Any) -> None:
         """Read what a terminal showed at a time, ms since 1970, as text without escapes and without what nobody sees."""
         found: asked.Shown = await ask(gateway.log.nc, LOCAL_HOST, asked.Past(by=LOCAL, life=life, at_ms=at_ms))
         return _json(found)
+
+    @made.get("/lives/{life}/cast", responses=_CAST, response_class=StreamingResponse)
+    async def cast(life: Annotated[str, Path(pattern=_LIFE)]) -> StreamingResponse:
+        """Download all that is kept of what a terminal showed, as an asciicast v3: `asciinema play` plays it."""
+        first: asked.Taped = await ask(gateway.log.nc, LOCAL_HOST, asked.ReadTape(by=LOCAL, life=life))
+        named = {"Content-Disposition": f'attachment; filename="{life}.cast"', "Cache-Control": "no-store"}
+        return StreamingResponse(_cast(gateway.log.nc, life, first), media_type=CAST, headers=named)
+
+
+async def _cast(nc: Client, life: str, part: asked.Taped) -> AsyncIterator[bytes]:
+    """Yield the pieces of a recording as one. One that is removed while it is read ends it there."""
+    joined, begun_ms = asciicast.Joined(), 0
+    while True:
+        if part.begun_ms != begun_ms:
+            begun_ms = part.begun_ms
+            joined.begin(begun_ms)
+        try:
+            yield joined.feed(part.data)
+            if not part.more:
+                return
+            part = await ask(nc, LOCAL_HOST, asked.ReadTape(by=LOCAL, life=life, from_ms=part.next_ms, offset=part.next_offset))
+        except (msgspec.MsgspecError, VoxbridgeError) as error:
+            _log.warning("what %s showed is not told to its end: %s", life, error)
+            return
 
 
 def _json(found: msgspec.Struct) -> Response:
