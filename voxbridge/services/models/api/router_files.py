@@ -53,6 +53,10 @@ class RouterFiles:
             return None
         return router
 
+    def has(self, functions: Sequence[Known]) -> bool:
+        """Tell whether there is a file of a set of functions."""
+        return self._path(functions).exists()
+
     def write(self, functions: Sequence[Known], router: Router) -> None:
         """Keep the router of a set of functions."""
         with suppress(OSError):

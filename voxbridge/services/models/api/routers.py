@@ -1,5 +1,8 @@
 """Routers of the sets of functions that callers offer, trained when a set is seen for the first time.
 
+Training takes seconds. A set that is part of one that has a router, as that of a client without a page, is served by that router until its
+own is trained, which begins when the answer has had its time.
+
 Owns the few that are kept in memory. A crash here loses them; the next request reads its own from the disk (`router_files`), or trains it.
 """
 
@@ -30,6 +33,9 @@ from voxbridge.shared.awareness.prompt import OPENING
 KEPT: Final = 8
 """Routers kept; that of the set used longest ago goes first. One of 80 functions has 4 MB."""
 
+LATER_S: Final = 10.0
+"""Seconds after which the router of a set is trained that another one serves meanwhile."""
+
 NAMES_LIMIT: Final = 64
 """Values of a function's arguments that its router knows."""
 
@@ -41,6 +47,26 @@ class _Run(msgspec.Struct):
     tool_id: str
 
 
+_Learned = tuple[str, tuple[str, ...]]
+
+
+class _Kept(NamedTuple):
+    """Router of a set of functions, with what it learned of each: its name, and what people say who want it."""
+
+    router: asyncio.Future[Router]
+    learned: frozenset[_Learned]
+
+    @property
+    def serves(self) -> bool:
+        """True once it is trained."""
+        return self.router.done() and self.router.exception() is None
+
+    @property
+    def failed(self) -> bool:
+        """True if it could not be trained."""
+        return self.router.done() and self.router.exception() is not None
+
+
 class Routers:
     """The routers of a process. `files` keep them for the next one; without any they are trained by each. `phrasings` has requests written
     for functions that bring none."""
@@ -48,7 +74,8 @@ class Routers:
     def __init__(self, files: RouterFiles | None = None, phrasings: Phrasings | None = None) -> None:
         self._files, self._phrasings = files, phrasings
         self._meanings: Meanings | None = None
-        self._kept: OrderedDict[bytes, asyncio.Future[Router]] = OrderedDict()
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._later: dict[bytes, asyncio.TimerHandle] = {}
 
     async def of(self, tools: Sequence[Tool]) -> Router | None:
         """Return the router of a set of tools, trained in a thread if it is new; None if none of the tools has utterances. One that knows
@@ -58,20 +85,48 @@ class Routers:
         functions = [known(tool) for tool in tools]
         told = self._phrasings.told(functions) if self._phrasings is not None else functions
         if told == functions:
-            return await asyncio.shield(self._of(functions))
+            return await self._soonest(functions)
         better, plain = self._of(told), self._kept.get(_key(functions))
-        served = plain is not None and plain.done() and plain.exception() is None
-        return await asyncio.shield(plain if plain is not None and served and not better.done() else better)
+        return await asyncio.shield(plain.router if plain is not None and plain.serves and not better.done() else better)
+
+    async def _soonest(self, functions: Sequence[Known]) -> Router:
+        """Return the router of a set, or one that knows more until that is trained."""
+        key = _key(functions)
+        own = self._kept.get(key)
+        other = None if own is not None and own.serves else self._other(_learned(functions), served=own is not None)
+        if other is None or (own is None and await asyncio.to_thread(self._is_on_disk, functions)):
+            return await asyncio.shield(self._of(functions))
+        if own is None and key not in self._later:
+            self._later[key] = asyncio.get_running_loop().call_later(LATER_S, self._train_now, key, functions)
+        router = await asyncio.shield(other)
+        return router.without(set(router.names) - {known.name for known in functions})
+
+    def _other(self, learned: frozenset[_Learned], *, served: bool) -> asyncio.Future[Router] | None:
+        """Return the router that learned as much and more, the smallest that serves; with `served` none that is being trained."""
+        wider = [key for key, one in self._kept.items() if learned <= one.learned and (one.serves or not (served or one.failed))]
+        if not wider:
+            return None
+        key = min(wider, key=lambda one: (not self._kept[one].serves, len(self._kept[one].learned)))
+        self._kept.move_to_end(key)
+        return self._kept[key].router
+
+    def _is_on_disk(self, functions: Sequence[Known]) -> bool:
+        return self._files is not None and self._files.has(functions)
+
+    def _train_now(self, key: bytes, functions: Sequence[Known]) -> None:
+        del self._later[key]
+        self._of(functions)
 
     def _of(self, functions: Sequence[Known]) -> asyncio.Future[Router]:
         key = _key(functions)
         found = self._kept.get(key)
-        if found is None or (found.done() and found.exception() is not None):
-            found = self._kept[key] = asyncio.ensure_future(asyncio.to_thread(self._train, functions))
+        if found is None or found.failed:
+            training = asyncio.ensure_future(asyncio.to_thread(self._train, functions))
+            found = self._kept[key] = _Kept(training, _learned(functions))
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        return found
+        return found.router
 
     def _train(self, functions: Sequence[Known]) -> Router:
         table = self._meanings = self._meanings or read_meanings()
@@ -86,6 +141,10 @@ class Routers:
 
 def _key(functions: Sequence[Known]) -> bytes:
     return hashlib.sha256(msgspec.msgpack.encode(functions)).digest()
+
+
+def _learned(functions: Sequence[Known]) -> frozenset[_Learned]:
+    return frozenset((known.name, known.utterances) for known in functions)
 
 
 def read_meanings() -> Meanings:

@@ -9,6 +9,8 @@ it is trained on it takes a table of meanings of words (`meanings`), which it ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from copy import copy
 from typing import Any, Final, Literal
 
 import msgspec
@@ -113,6 +115,9 @@ class Router:
         self._talk, self._again, self._wish = len(functions), len(functions) + 1, len(functions) + 2
         self._spoken_for = all(known.utterances for known in functions)
         self._about = {index: frozenset(known.about) for index, known in enumerate(functions) if known.about}
+        self.absent: tuple[int, ...] = ()
+        """Indices of functions that the caller does not have (`without`)."""
+
         self._written = frozenset(index for index, known in enumerate(functions) if known.written and known.utterances)
         if learned is not None:
             self._restore(learned)
@@ -202,6 +207,9 @@ class Router:
             kin[function, : len(nearest)] = nearest
         return kin
 
+    def _near(self, function: int) -> list[int]:
+        return [int(index) for index in self._kin[function] if index >= 0 and index not in self.absent]
+
     def _evidence(self, scores: npt.NDArray[Any], nearest: npt.NDArray[Any]) -> _Doubles:
         functions, near = scores[: self._talk], nearest[: self._talk]
         best = np.sort(functions)[-3:]
@@ -221,15 +229,27 @@ class Router:
         """Return what a text means, at the weight that it has beside how the text is written."""
         return self._meanings.of(text, self._rare) * np.float32(_MEANT**0.5)
 
+    def without(self, names: AbstractSet[str]) -> Router:
+        """Return this router for a caller that does not have some of its functions. One that is trained without them knows better what to
+        make of a request for these."""
+        if not names:
+            return self
+        found = copy(self)
+        found.absent = tuple(index for index, name in enumerate(self.names) if name in names)
+        return found
+
     def _read(self, text: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         alike = self._lines.alike(*features.vector(features.weighed(text), self._rare), self._meant(text))
-        return alike @ self._dual, np.maximum.reduceat(alike, self._first) / self._length
+        scores, nearest = alike @ self._dual, np.maximum.reduceat(alike, self._first) / self._length
+        scores[[*self.absent]] = nearest[[*self.absent]] = 0.0
+        return scores, nearest
 
     def _foreign(self, said: str, before: Before | None) -> list[int]:
         """Return the functions whose subject a request does not name, unless one was called in the turn before."""
         named = set(features.words(said)) if self._about else set[str]()
         called = before.called if before is not None else ""
-        return [index for index, about in self._about.items() if not about & named and self.names[index] != called]
+        foreign = {index for index, about in self._about.items() if not about & named and self.names[index] != called}
+        return sorted(foreign.union(self.absent))
 
     def decide(self, said: str, before: Before | None = None) -> Decision:
         """Return what a request wants. `before` is the turn before if a function was called in it."""
@@ -244,8 +264,8 @@ class Router:
         elsewhere = int(np.argmax(ranks)) in foreign
         ranks[foreign] = -np.inf
         again, own = 0.0, int(np.argmax(ranks))
-        if before is not None and before.called in self.names:
-            called = self.names.index(before.called)
+        called = self.names.index(before.called) if before is not None and before.called in self.names else -1
+        if called >= 0 and called not in self.absent:
             again = _chance(self._lead(scores, nearest, called), self._follows)
             likelihood = 1 - (1 - likelihood) * (1 - again)
             ranks[called] += _AGAIN * again
@@ -264,7 +284,7 @@ class Router:
         if int(best[0]) in self._written:
             # Requests that a model wrote tell the kitchen from the bedroom, and not on from off: which of its kind is left to the model.
             shortlist = (int(index) for index in best if int(index) in self._written)
-            kind = list(dict.fromkeys((int(best[0]), *(int(index) for index in self._kin[best[0]] if index >= 0), *shortlist)))[:SHORTLIST]
+            kind = list(dict.fromkeys((int(best[0]), *self._near(int(best[0])), *shortlist)))[:SHORTLIST]
             best = np.array([*kind, *(index for index in best if int(index) not in kind)])[:SHORTLIST]
             close = max(close, len(kind))
         return Decision(mode, likelihood, tuple(self.names[index] for index in best), close, unserved)
