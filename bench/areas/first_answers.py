@@ -5,7 +5,7 @@
 `voxbridge up` starts in a folder of its own, so that nothing was read before. A question is typed the moment it says that it is ready, and
 a second one five seconds after the answer. Each time is from the message to the first words of the answer, as its reader gets them;
 the note has the whole of it. In a second installation the loops start at that moment too. An answer that is not right, and a turn that ends
-without one, fails the run unless it was said why.
+without one and without a word why, fails the run. Without an answer there is no figure, and the target is missed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BUSY_MS: Final = 15_000
 class Answer(msgspec.Struct, frozen=True):
     """An answer: its first words and its end in ms after the question, its text, and what the session said while it waited, with its ms."""
 
-    first_ms: float
+    first_ms: float | None
     whole_ms: float
     text: str
     told: str = ""
@@ -68,7 +68,7 @@ async def _asked(url: str) -> list[Answer]:
         answers = []
         for question, right in QUESTIONS:
             answer = await _answered(socket, question)
-            if right not in answer.text.casefold() and not answer.told:
+            if right not in answer.text.casefold() and (answer.text or not answer.told):
                 raise StackError(f"{question!r} was answered with {answer.text[:80]!r}.")
             answers.append(answer)
             await asyncio.sleep(PAUSE_S)
@@ -80,12 +80,12 @@ async def _answered(socket: ClientConnection, question: str) -> Answer:
     began = time.perf_counter()
     await socket.send(msgspec.json.encode({"type": "text", "text": question}).decode())
     text = ""
-    told, told_ms, first_ms = "", 0.0, 0.0
+    told, told_ms, first_ms = "", 0.0, None
     while True:
         message = await _next(socket)
         now = (time.perf_counter() - began) * 1_000
         if message.get("turn", 0) > 0 and (message["type"] == "text" or message.get("role") == "assistant"):  # turn 0 is the greeting
-            first_ms = first_ms or (now if message["text"] else 0.0)
+            first_ms = now if first_ms is None and message["text"] else first_ms
             text = str(message["text"])
         elif message["type"] == "state" and message.get("reason") and not told:
             told, told_ms = str(message["reason"]), now
