@@ -6,18 +6,22 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx
 import pytest
+from nats.aio.client import Client
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Running
 from tests.terminals.serving import Process, process
+from voxbridge.services.gateway.rest import terminal_lives
+from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.terminals import live
+from voxbridge.shared.terminals.questions import Taped
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -340,3 +344,17 @@ async def test_the_service_killed_its_viewers_see_on(running: Running, caller: C
         await viewer.until("attached")
         await viewer.socket.send(b"\x00echo $((40+2))\r")
         await viewer.shows(0, b"42\r\n")
+
+
+async def test_a_recording_that_cannot_be_read_on_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the terminals service is killed meanwhile: who reads must not take the part for the whole."""
+
+    async def away(*_: object) -> None:
+        raise VoxbridgeError(Code.UNAVAILABLE, "The terminals service does not answer.")
+
+    monkeypatch.setattr(terminal_lives, "ask", away)
+    header = b'{"version":3,"term":{"cols":80,"rows":24}}\n'
+    parts = terminal_lives._cast(cast("Client", None), "work-1f2e3d-0", Taped(begun_ms=1, data=header, more=True, next_ms=2))
+    assert await anext(parts) == header
+    with pytest.raises(VoxbridgeError, match="does not answer"):
+        await anext(parts)

@@ -160,7 +160,7 @@ def add(made: APIRouter, gateway: Context, answers: Any) -> None:
 
 
 async def _cast(nc: Client, life: str, part: asked.Taped) -> AsyncIterator[bytes]:
-    """Yield the pieces of a recording as one. One that is removed while it is read ends it there."""
+    """Yield the pieces of a recording as one. Where it cannot be read on, the answer breaks off, so that nobody takes it for the whole."""
     joined, begun_ms = asciicast.Joined(), 0
     while True:
         if part.begun_ms != begun_ms:
@@ -173,7 +173,7 @@ async def _cast(nc: Client, life: str, part: asked.Taped) -> AsyncIterator[bytes
             part = await ask(nc, LOCAL_HOST, asked.ReadTape(by=LOCAL, life=life, from_ms=part.next_ms, offset=part.next_offset))
         except (msgspec.MsgspecError, VoxbridgeError) as error:
             _log.warning("what %s showed is not told to its end: %s", life, error)
-            return
+            raise
 
 
 def _json(found: msgspec.Struct) -> Response:
