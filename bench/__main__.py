@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -48,7 +49,6 @@ from bench.areas.starts import starts
 from bench.areas.takeovers import takeovers
 from bench.areas.talking import talking
 from bench.areas.terminals import terminals
-from bench.clients.load import LoadError
 from bench.peers import plot as peers_plot
 from bench.peers import results as peers_results
 from bench.peers.catalogue import PEERS
@@ -134,10 +134,13 @@ async def measure(areas: tuple[str, ...], *, quick: bool, say: Callable[[str], N
     async def take(name: str, found: Awaitable[Found]) -> None:
         try:
             taken, about, noise = await found
-        except (StackError, LoadError, OSError, TimeoutError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - what is wrong with one area must not lose the others' hour
+            traceback.print_exc()
             figures.append(_failed(name, error))
             return
         figures.extend(taken)
+        for one in taken:
+            say(f"{name}: {one.what}: {'no figure' if one.value is None else report.shown(one.value, one.unit)}")
         noisy.extend(noise)
         if about:
             detail[name] = about

@@ -163,11 +163,17 @@ async def _ends(sandboxes: Sandboxes, quick: bool) -> tuple[list[Figure], dict[s
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         took.append(1_000 * (time.perf_counter() - began))
-        left = [pid for pid in set(sandboxes.pids) - before if psutil.Process(pid).cpu_percent(0.1) > 50]
-        if left:
+        if any(_spins(pid) for pid in set(sandboxes.pids) - before):
             raise StackError("an endless handler was not ended")
     row = _of("an endless handler, its time over → its process gone, longest", "handlers.ended", max(took), "ms", target=250)
     return [row], {"ended_ms": took}
+
+
+def _spins(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).cpu_percent(0.1) > 50
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def _pages(product: Stack, count: int) -> tuple[list[Figure], dict[str, Any]]:
