@@ -69,8 +69,10 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def typed_wrongly(self) -> bool:
-        """Tell whether something was to be typed where nothing may be."""
-        return not any(name in TYPES for name, _ in self.wanted) and any(name in TYPES for name, _ in self.called)
+        """Tell whether something was to be typed into a terminal into which the order has nothing typed."""
+        meant = [set(_words(str(given.get("terminal", "")))) for name, given in self.wanted if name in TYPES]
+        into = [set(_words(str(given.get("terminal") or ""))) for name, given in self.called if name in TYPES]
+        return not all(any(one <= other and bool(one) == bool(other) for one in meant) for other in into)
 
 
 async def officer(quick: bool, say: Say) -> Found:
