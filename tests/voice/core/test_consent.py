@@ -17,6 +17,7 @@ from voxbridge.shared.language import yes_no
 
 QUESTION = "Shall I send mail with to Anna? Please say yes or no."
 ID = "approval-c1"
+READY = "Your tea is ready."
 
 
 def calls(call: Conversation, said: str = "Write to Anna.") -> None:
@@ -192,12 +193,53 @@ def test_a_yes_to_a_question_that_was_cut_off_before_counts() -> None:
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
 
 
+def ends(call: Conversation) -> None:
+    """Have a task end."""
+    call.log(tools.TaskCompleted(task_id="t", function="set_timer", result={"spoken": READY}, announce=READY))
+
+
+def test_a_question_is_left_alone_for_a_moment() -> None:
+    call = asked()
+    ends(call)
+    assert call.state.speech.reply is None, "the end of the task would come between the question and its answer"
+    call.pass_ms(consent.ALONE_MS - 1)
+    assert call.state.speech.reply is None
+    call.pass_ms(1)
+    assert call.state.speech.reply is not None
+
+
+def test_what_waits_is_announced_after_the_answer() -> None:
+    call = asked()
+    ends(call)
+    call.speak("Yes.")
+    call.hear()
+    assert [said.text for said in call.events(ev.AgentSaid)][-2:] == ["All right.", READY]
+
+
+def test_what_waits_is_announced_when_a_click_answers() -> None:
+    call = asked()
+    ends(call)
+    call.log(tools.ApprovalEnded(approval_id=ID, call_id="c1", name="send_mail", outcome="approved", by="click"))
+    call.hear()
+    assert call.events(ev.AgentSaid)[-1].text == READY
+
+
+def test_older_journals_announce_at_once() -> None:
+    call = Conversation()
+    call.state.settings = msgspec.structs.replace(call.state.settings, rules=inputs.LEFT_ALONE - 1)
+    calls(call)
+    needs(call)
+    call.hear()
+    ends(call)
+    assert call.state.speech.reply is not None
+
+
 def test_a_yes_is_none_when_the_agent_has_said_something_else_since() -> None:
     call = asked()
-    call.log(tools.TaskCompleted(task_id="t", function="set_timer", result={"spoken": "Your tea is ready."}, announce="Your tea is ready."))
+    ends(call)
+    call.pass_ms(consent.ALONE_MS)
     call.hear()
-    assert call.events(ev.AgentSaid)[-1].text == QUESTION, "it asks again"
-    assert call.events(ev.AgentSaid)[-2].text == "Your tea is ready."
+    assert [said.text for said in call.events(ev.AgentSaid)][-2:] == [READY, QUESTION], "it asks again"
     call.speak("Yes.")
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
 

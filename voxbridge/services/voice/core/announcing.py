@@ -1,6 +1,7 @@
 """Speech between the answers: the next piece of a reply that stands still, questions, ends of tasks, announcements. Pure.
 
-An announcement begins when nobody speaks and no answer is pending. A question goes before it: somebody waits for its answer.
+An announcement begins when nobody speaks and no answer is pending. A question goes before it, and is left alone for a moment: somebody
+waits for its answer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def announce(t: Transition) -> None:
     _ask(t)
     if t.pending.unheard != t.pending.wanted and _nobody_speaks(t):
         task_ends.want(t)
-    while t.pending.notices and _nobody_speaks(t):
+    while t.pending.notices and _nobody_speaks(t) and not consent.is_left_alone(t):
         notice, *rest = t.pending.notices
         t.pending.notices = tuple(rest)
         task_ends.told(t, notice)

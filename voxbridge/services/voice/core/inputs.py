@@ -43,7 +43,10 @@ WRITES: Final = 8
 READ: Final = 9
 """Rules from which on a written reply that is stopped counts as read as far as it was shown."""
 
-RULES: Final = READ
+LEFT_ALONE: Final = 10
+"""Rules from which on nothing is announced for a moment after a question."""
+
+RULES: Final = LEFT_ALONE
 """Newest rules that a session may go by: see `Opened.rules`."""
 
 
@@ -70,7 +73,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     put word for word; from 2 on a reply is cut into sentences by the rules of its language; from 3 on a yes may have harmless words beside
     it; from 4 on a reply that goes on and on is stopped; from 5 on a question in a language without known answers says that it is answered
     by a click; from 6 on a long utterance is transcribed in pieces; from 7 on a sentence may go on after an abbreviation; from 8 on a
-    language model writes in place of one that speaks itself. 0 in older journals."""
+    language model writes in place of one that speaks itself; from 9 on a written reply that is stopped was read as far as it was shown;
+    from 10 on nothing is announced for a moment after a question. 0 in older journals."""
 
     resume_window_s: int = 10
     """Seconds the session waits for a client that can resume it."""

@@ -37,6 +37,7 @@ from voxbridge.services.voice.core.realtime import faults, noises, responses, to
 from voxbridge.services.voice.core.state import Mark, Stamps, State
 from voxbridge.services.voice.core.transition import ANSWER, Transition
 from voxbridge.services.voice.core.turns import (
+    consent,
     filler,
     handoff_request,
     open_calls,
@@ -315,6 +316,8 @@ def _timer(t: Transition, name: str) -> None:  # noqa: C901, PLR0912, PLR0915 - 
             listening.partial_due(t)
         case "heard":
             turns.resolve_cut(t, None)
+        case consent.TIMER:
+            consent.waited(t)
         case "paused":
             paused_reply.settle(t, None)
         case screen.TIMER:

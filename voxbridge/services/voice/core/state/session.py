@@ -94,6 +94,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     """True if it is to be asked once more."""
 
+    alone: bool = False
+    """True while nothing else is announced after it, so that the user can answer."""
+
 
 class Notice(msgspec.Struct, frozen=True):
     """Text that the agent is to say when no one is speaking; `task`: the task that outlives the session and whose end it tells. `greeting`:

@@ -5,7 +5,8 @@ user says after the question was heard to its end, word for word, with nothing t
 Anything else has the question asked once more; after that it lapses. A run takes as its answer what the user says next, or how it is to go
 on.
 
-Several questions can be open; one is asked at a time, and a yes is for the one that was heard. A question that no answer of the agent puts,
+Several questions can be open; one is asked at a time, and a yes is for the one that was heard. For `ALONE_MS` after it nothing else is
+announced: the end of a task would come between the question and its answer. A question that no answer of the agent puts,
 because a macro's step asks it or a model spoke of something else, is put by the installation's own voice when nobody speaks. Journals with
 the rules 0 know other ways: a question of a realtime model counted as any of ours, and none was answered while two were open. Those with
 rules before 3 know whole answers alone: "Yes, delete it." was none.
@@ -29,6 +30,12 @@ from voxbridge.shared.macros.triggers import Match
 from voxbridge.shared.step.fold import Append
 
 VALID_MS: Final = 60_000
+ALONE_MS: Final = 8_000
+"""Time after a question in which nothing is announced. What waits is announced as soon as the question is answered."""
+
+TIMER: Final = "question"
+"""Timer for the end of that time."""
+
 ASKED_LIMIT: Final = 2
 QUESTIONS_LIMIT: Final = 8
 """Questions that a session keeps; the executor lets the others lapse."""
@@ -119,6 +126,18 @@ def watch(t: Transition) -> None:
         if isinstance(output, Append) and isinstance(output.event, ev.AgentSaid):
             said = output.event
             t.pending.questions = tuple(_heard(t, one, said) for one in t.pending.questions if not _lapses(t, one, said))
+            if is_left_alone(t):
+                t.set_timer(TIMER, ALONE_MS)
+
+
+def is_left_alone(t: Transition) -> bool:
+    """Tell whether a question was heard a moment ago, after which nothing is announced yet."""
+    return any(one.heard_at and one.alone for one in t.pending.questions)
+
+
+def waited(t: Transition) -> None:
+    """Let what waits be announced, although a question has no answer."""
+    t.pending.questions = tuple(replace(one, alone=False) for one in t.pending.questions)
 
 
 def again(t: Transition) -> Question | None:
@@ -205,7 +224,7 @@ def _once_more(question: Question) -> Question:
 
 def _heard(t: Transition, question: Question, said: ev.AgentSaid) -> Question:
     if said.text and not said.interrupted and _asks(t, said.text, question):
-        return replace(question, heard_at=t.now, again=False)
+        return replace(question, heard_at=t.now, again=False, alone=t.settings.rules >= inputs.LEFT_ALONE)
     cut_off = _cut_off(question, said)
     if cut_off or (said.text and question.heard_at):  # what the agent said since may be what a yes means
         due = question.asked < ASKED_LIMIT
