@@ -130,9 +130,19 @@ def blocking(seconds: float) -> dict[str, Any]:
     return {}
 
 
-@function()
+@function(effect="read")
 async def large(size: int) -> dict[str, Any]:
     """Return a text of this length as a plain value.
+
+    Args:
+        size: Characters.
+    """
+    return {"text": "x" * size}
+
+
+@function()
+async def print_pages(size: int) -> dict[str, Any]:
+    """Do something, and return a text of this length of it.
 
     Args:
         size: Characters.
@@ -146,10 +156,12 @@ async def faulty() -> dict[str, Any]:
     raise RuntimeError("secret detail")
 
 
-@function()
-async def unsayable(ctx: Context) -> Any:
+@function(effect="read")
+async def unsayable() -> Any:
     """Return a value that is not JSON."""
-    return ctx
+    endless: list[Any] = []
+    endless.append(endless)
+    return endless
 
 
 @function(kind="async")

@@ -142,6 +142,14 @@ async def test_a_result_at_the_limit_is_delivered(executors: Executors, caller: 
     assert len(done.result["text"]) == RESULT_LIMIT - len('{"text":""}')
 
 
+async def test_what_has_happened_is_not_called_failed_for_a_result_that_is_too_large(executors: Executors, caller: Caller) -> None:
+    async with executors.running():
+        await caller.call("print_pages", size=RESULT_LIMIT)
+        done, _ = await caller.next(ToolCompleted)
+    assert list(done.result) == ["left_out"]
+    assert f"at most {RESULT_LIMIT}" in done.result["left_out"]
+
+
 async def test_a_thousand_copies_of_a_call_have_one_effect(
     executors: Executors, caller: Caller, connection: Client, tmp_path: Path
 ) -> None:

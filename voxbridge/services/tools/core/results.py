@@ -30,12 +30,12 @@ def as_failure(error: VoxbridgeError) -> Failure:
 
 
 def as_result(name: str, value: Any) -> dict[str, Any]:
-    """Return a function's result as a JSON object; anything but an object becomes `{"result": value}`.
+    """Return a function's result as a JSON object: anything but an object is `{"result": value}`, and what JSON does not have is its text.
 
     Raises `TOO_LARGE`, and `INTERNAL` when it cannot be written as JSON.
     """
     try:
-        encoded = msgspec.json.encode(value)
+        encoded = msgspec.json.encode(value, enc_hook=str)
     except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise VoxbridgeError(Code.INTERNAL, f"{name} returned what cannot be written as JSON: {error}.", retryable=False) from error
     if len(encoded) > RESULT_LIMIT:

@@ -111,7 +111,7 @@ class Effects:
                 return Proposed(call_id=call_id, attempt=attempt, proposal=_proposal(tool, value))
             undo = _undo(tool, value.undo) if isinstance(value, Reversible) else None
             value = value.result if isinstance(value, Reversible) else value
-            return Returned(call_id=call_id, attempt=attempt, result=as_result(tool.name, value), undo=undo)
+            return Returned(call_id=call_id, attempt=attempt, result=_result(tool, value), undo=undo)
         except VoxbridgeError as error:
             failure = as_failure(error)
         except asyncio.CancelledError:
@@ -125,6 +125,17 @@ class Effects:
 def _stopped(effect: StartEffect, tool: Tool) -> Raised:
     error = Failure(code=Code.CANCELLED, message=f"{tool.name} was stopped.")
     return Raised(call_id=effect.call_id, attempt=effect.attempt, error=error)
+
+
+def _result(tool: Tool, value: Any) -> dict[str, Any]:
+    """Return the result. Where it cannot be told, a function that only reads has failed; what another one did has happened nevertheless."""
+    try:
+        return as_result(tool.name, value)
+    except VoxbridgeError as error:
+        if tool.effect == "read":
+            raise
+        _log.warning("%s", error.message)
+        return {"left_out": error.message}
 
 
 def _undo(tool: Tool, given: dict[str, Any]) -> dict[str, Any] | None:
