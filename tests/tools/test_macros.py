@@ -93,6 +93,9 @@ async def test_a_macro_is_made_listed_run_and_deleted(executors: Executors, call
         assert (await caller.next(ToolCompleted, "list"))[0].result["macros"] == [
             {"macro_id": "good_night", "name": "Good night", "triggers": ["good night"], "steps": 2}
         ]
+        await call(caller, "list_macros", "shown", name="good night")
+        (shown,) = (await caller.next(ToolCompleted, "shown"))[0].result["macros"]
+        assert [step["action"]["function"] for step in shown["document"]["steps"]] == ["echo", "echo"]
         await call(caller, "run_macro", "run", name="good-night")
         done, _ = await caller.next(TaskCompleted, "run")
         assert done.result == {"text": "first and last", "spoken": "first and last"}

@@ -10,17 +10,18 @@ import { deleteMacro, type Macro, MACROS, runMacro, runOf } from "./work-api";
 
 interface Found {
   macros: Macro[];
-  count: number;
+  more?: number;
 }
 
 export function Macros(): ReactElement {
-  const found = useLoaded<Found>(MACROS);
+  const [after, setAfter] = useState("");
+  const found = useLoaded<Found>(after === "" ? MACROS : `${MACROS}?after=${encodeURIComponent(after)}`);
   const { value } = found;
-  const more = value === null ? 0 : value.count - value.macros.length;
+  const last = value?.macros.at(-1);
   return (
     <div className="work">
       <Listed loaded={found} what="the macros" />
-      {value?.macros.length === 0 && (
+      {value?.macros.length === 0 && after === "" && (
         <div className="empty">
           <h2>No macro yet</h2>
           <p>A macro is a list of steps under a name. Do something with the agent, then say “save what I just did as a macro”; or make one from its steps.</p>
@@ -28,7 +29,8 @@ export function Macros(): ReactElement {
         </div>
       )}
       {value !== null && value.macros.length > 0 && <ul className="work-rows">{value.macros.map((macro) => <Row key={macro.macro_id} macro={macro} changed={found.reload} />)}</ul>}
-      {more > 0 && <p className="quiet-text">{more} more are not listed here.</p>}
+      {after !== "" && <button type="button" className="button" onClick={() => setAfter("")}>First macros</button>}
+      {value?.more !== undefined && last !== undefined && <button type="button" className="button" onClick={() => setAfter(last.macro_id)}>Next macros ({value.more} more)</button>}
     </div>
   );
 }

@@ -13,6 +13,7 @@ from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Address, Running
 from tests.tools.conftest import Executors
 from tests.tools.test_service import release
+from voxbridge.services.tools.packs.macros.functions import SHOWN_LIMIT
 from voxbridge.shared.config import Config
 
 PACKS = "tests.tools.pack,voxbridge.services.tools.packs.macros.functions"
@@ -50,6 +51,10 @@ async def test_a_macro_is_saved_listed_run_and_deleted(running: Running) -> None
     assert listed["macros"] == [
         {"macro_id": "say_hello", "name": "Say hello", "triggers": ["greet {who}"], "steps": 1, "inputs": ["who"]}
     ]  # fmt: skip
+    shown = (await ask(running, "GET", "/say_hello")).json()["macros"][0]
+    (step,) = shown["document"]["steps"]
+    assert step["action"] == {"do": "call", "function": "echo", "arguments": {"text": "hello ${input.who}"}}
+    assert (await ask(running, "GET", "/say_goodbye")).status_code == 404
     begun = await ask(running, "POST", "/say_hello/run", json={"inputs": {"who": "Ada"}})
     assert begun.status_code == 202
 
@@ -69,6 +74,17 @@ async def test_a_macro_is_saved_listed_run_and_deleted(running: Running) -> None
         return await names(running) == []
 
     await eventually(is_gone)
+
+
+@pytest.mark.usefixtures("executor")
+async def test_of_many_macros_the_next_ones_are_asked_for(running: Running) -> None:
+    for number in range(SHOWN_LIMIT + 1):
+        assert (await ask(running, "POST", json={"name": f"macro {number:02}", "steps": STEPS, "inputs": {"who": {}}})).status_code == 200
+    first = (await ask(running, "GET")).json()
+    assert (first["count"], len(first["macros"]), first["more"]) == (SHOWN_LIMIT + 1, SHOWN_LIMIT, 1)
+    rest = (await ask(running, "GET", params={"after": first["macros"][-1]["macro_id"]})).json()
+    assert ([one["name"] for one in rest["macros"]], rest.get("more")) == ([f"macro {SHOWN_LIMIT}"], None)
+    assert (await ask(running, "GET", params={"after": "nobody's"})).status_code == 404
 
 
 @pytest.mark.usefixtures("executor")

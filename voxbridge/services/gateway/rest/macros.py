@@ -6,10 +6,10 @@ crash here: a request that was taken is in the log.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
@@ -97,9 +97,14 @@ def router(gateway: Context) -> APIRouter:
     later: Any = {202: {"model": Done, "description": "It goes on as a task"}}
 
     @made.get("", response_model=Done)
-    async def list_macros() -> Response:
-        """The account's macros, oldest first."""
-        return _told("list_macros", await gateway.calls.run(LOCAL, "list_macros", {}, key=""))
+    async def list_macros(after: Annotated[str, Query(max_length=64)] = "") -> Response:
+        """List the account's macros, oldest first, 40 at a time: `more` counts those behind them, which are asked for by `after`."""
+        return _told("list_macros", await gateway.calls.run(LOCAL, "list_macros", {"after": after} if after else {}, key=""))
+
+    @made.get("/{macro_id}", response_model=Done)
+    async def show_macro(macro_id: str = _ID) -> Response:
+        """Show one macro, with its steps in `document`."""
+        return _told("list_macros", await gateway.calls.run(LOCAL, "list_macros", {"name": macro_id}, key=""))
 
     @made.post("", response_model=Done, openapi_extra=body_of(_MACRO, required=True) | {"parameters": [KEY_HEADER]})
     async def create_macro(request: Request) -> Response:
