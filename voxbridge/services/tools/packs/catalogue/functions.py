@@ -62,7 +62,7 @@ async def list_tools(ctx: Context, category: Annotated[str, Meta(max_length=64)]
         return {
             "count": len(tools),
             "categories": dict(counts),
-            "tools": _overview(tools),
+            **_shown(_some_of_each(tools), OVERVIEW_SHOWN),
             "spoken": f"I have {len(tools)} tools, for {listed(list(counts))}. Which kind would you like to hear about?",
         }
     name = match(category, list(counts))
@@ -73,7 +73,7 @@ async def list_tools(ctx: Context, category: Annotated[str, Meta(max_length=64)]
     return {
         "category": name,
         "count": len(chosen),
-        "tools": _shown([_described(tool) for tool in chosen], TOOLS_SHOWN),
+        **_shown([_described(tool) for tool in chosen], TOOLS_SHOWN),
         "spoken": f"For {name} I have {listed([tool.name.replace('_', ' ') for tool in chosen], most=6)}.",
     }
 
@@ -278,18 +278,18 @@ def _described(tool: Function) -> dict[str, str]:
     return {**_summary(tool), "description": tool.description[:DESCRIPTION_CHARACTERS]}
 
 
-def _overview(tools: Sequence[Function]) -> list[Any]:
-    """Return a few functions of each category, as many of one as of another."""
+def _some_of_each(tools: Sequence[Function]) -> list[dict[str, str]]:
+    """Return the functions so that the first few are of each category, as many of one as of another."""
     place = Counter[str]()
     ranked: list[tuple[int, int]] = []
     for index, tool in enumerate(tools):
         ranked.append((place[tool.category], index))
         place[tool.category] += 1
-    return _shown([_summary(tools[index]) for _, index in sorted(ranked)], OVERVIEW_SHOWN)
+    return [_summary(tools[index]) for _, index in sorted(ranked)]
 
 
-def _shown(tools: Sequence[dict[str, str]], most: int) -> list[Any]:
-    return [*tools[:most], f"and {len(tools) - most} more"] if len(tools) > most else list(tools)
+def _shown(tools: Sequence[dict[str, str]], most: int) -> dict[str, Any]:
+    return {"tools": list(tools[:most]), **({"more": len(tools) - most} if len(tools) > most else {})}
 
 
 def _view(task: OpenTask, now: int) -> dict[str, Any]:
