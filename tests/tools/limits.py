@@ -71,6 +71,7 @@ PROOFS: dict[Limit, Refused | Kept | Elsewhere] = {
         "tools/sandbox/test_forbidden.py", "test_a_slow_and_an_endless_answer_end_with_their_time"
     ),
     ("sandbox.sandboxes", "ACCOUNT_LIMIT"): Elsewhere("tools/sandbox/test_hostile.py", "test_calls_beyond_the_limits_are_refused"),
+    ("sandbox.sandboxes", "WAITING_LIMIT"): Elsewhere("tools/sandbox/test_bounds.py", "test_a_call_waits_for_a_place_in_a_line_that_ends"),
     ("sandbox.sandboxes", "RUNNING_LIMIT"): Elsewhere(
         "tools/sandbox/test_bounds.py", "test_so_many_handlers_run_at_a_time_over_all_accounts"
     ),
@@ -203,6 +204,7 @@ PROOFS: dict[Limit, Refused | Kept | Elsewhere] = {
     ("packs.utilities.colours", "COLOUR_LIMIT"): argument("describe_color", "color"),
     ("packs.utilities.json_text", "DIGITS_LIMIT"): Kept(take=lambda size: size if isinstance(json_text._integer("1" * size), int) else 0),
     ("packs.device.sensors", "_FILE_LIMIT"): Kept(take=take_line),
+    ("packs.knowledge.functions", "TEXT_LIMIT"): argument("ingest_to_kg", "text", database="g", source="s"),
     ("packs.knowledge.documents", "FILES_LIMIT"): Refused(take=take_documents, field="source", code=Code.TOO_LARGE),
     ("packs.playbooks.library", "SECTIONS_LIMIT"): Kept(take=take_sections),
     ("packs.utilities.licences", "BYTES_LIMIT"): Kept(take=take_licence),

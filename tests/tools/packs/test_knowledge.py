@@ -71,6 +71,18 @@ async def test_a_folder_is_learned_and_answered_from(executors: Executors, calle
         assert (await ask.answer("get_kg_analytics", database="handbook".replace("db", "d b")))["documents"] == 3
 
 
+async def test_a_text_goes_into_a_graph_and_a_newer_one_takes_its_place(executors: Executors, caller: Caller, workspace: Path) -> None:
+    async with serving(replace(executors.config, data_dir=workspace.parent)), asking(executors, caller, workspace, "knowledge") as ask:
+        text = "Anna wants the report by Friday. Bob writes the second part."
+        taken = await task(ask, caller, "ingest_to_kg", database="calls", source="call with Anna", text=text)
+        assert (taken["documents"], taken["unchanged"]) == (1, 0)
+        answered = await ask.answer("query_kg", query="when does Anna want the report")
+        assert answered["spoken"] == "Anna wants the report by Friday. That is from call with Anna."
+        newer = await task(ask, caller, "ingest_to_kg", database="calls", source="call with Anna", text="Anna wants it by Monday.")
+        assert newer["documents"] == 1
+        assert (await ask.answer("get_kg_analytics", database="calls"))["documents"] == 1
+
+
 async def test_what_is_not_there_is_said_in_a_sentence(executors: Executors, caller: Caller, workspace: Path) -> None:
     async with serving(replace(executors.config, data_dir=workspace.parent)), asking(executors, caller, workspace, "knowledge") as ask:
         nothing = await ask.refusal("search_kg", query="x", database="nothing")

@@ -1,4 +1,4 @@
-"""Documents that a source stands for: a file or a folder of the workspace, or a page of the web.
+"""Documents that a source stands for: a file or a folder of the workspace, a page of the web, or a text that was given.
 
 Owns which files and pages are read. HTML and PDF are parsed in a child process. Does not own what of them is text
 (`voxbridge.shared.document_text`), nor the passages, which the knowledge service makes.
@@ -57,6 +57,15 @@ async def documents(source: str, ctx: Context) -> Documents:
         message = f"The folder {place.name} has {len(found.places)} files; {FILES_LIMIT} are taken at a time. Name a folder in it."
         raise VoxbridgeError(Code.TOO_LARGE, message, field="source", limit=FILES_LIMIT)
     return Documents(len(found.places), _files(found.places, ctx))
+
+
+def given(name: str, text: str) -> Documents:
+    """Return a text as the one document of that name."""
+
+    async def each() -> AsyncIterator[Read]:
+        yield Read(name, name, text)
+
+    return Documents(1, each())
 
 
 async def _page(url: str, ctx: Context) -> AsyncIterator[Read]:

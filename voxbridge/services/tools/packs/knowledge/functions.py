@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from voxbridge.services.tools.context import Context
 from voxbridge.services.tools.packs.knowledge import spoken
-from voxbridge.services.tools.packs.knowledge.documents import Read, documents
-from voxbridge.services.tools.registry import function
+from voxbridge.services.tools.packs.knowledge.documents import Read, documents, given
+from voxbridge.services.tools.registry import Local, function
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.knowledge import NAME_LIMIT, QUERY_LIMIT, Analyse, Found, Ingest, ListGraphs, Search
 
@@ -17,6 +17,9 @@ PASSAGES: Final = 5
 NODES: Final = 8
 GRAPHS_LIMIT: Final = 10
 """Graphs that `cross_kg_search` searches."""
+
+TEXT_LIMIT: Final = 50_000
+"""Characters of a text that is given in a call."""
 
 REPORTED: Final = 10
 """Documents in a result that could not be read; the others are counted."""
@@ -227,13 +230,17 @@ async def get_kg_analytics(database: Database, ctx: Context) -> dict[str, Any]:
 
 @function(kind="async", effect="write", idempotent=True, timeout_s=1_800)
 async def ingest_to_kg(
-    database: Database, source: Annotated[str, Meta(min_length=1, max_length=500, examples=["handbook.md"])], ctx: Context
+    database: Database,
+    source: Annotated[str, Meta(min_length=1, max_length=500, examples=["handbook.md"])],
+    ctx: Context,
+    text: Annotated[str, Meta(max_length=TEXT_LIMIT), Local(None)] = "",
 ) -> dict[str, Any]:
     """Put documents into a knowledge graph, which is made if it is new.
 
     Args:
         database: Name of the graph.
-        source: A file or folder of the workspace, or a web address.
+        source: A file or folder of the workspace, a web address, or a text's name.
+        text: A text to put in under that name.
 
     Examples:
         ingest the file handbook dot md into the handbook graph
@@ -258,7 +265,7 @@ async def ingest_to_kg(
         include the price list in the sales knowledge
         read the archive folder into the history graph
     """
-    found = await documents(source, ctx)
+    found = given(source, text) if text.strip() else await documents(source, ctx)
     into, done = _Ingested(database), 0
     async for document in found.each:
         await into.take(document, ctx, alone=found.total == 1)
