@@ -77,7 +77,7 @@ async def run(log: Log, account: str, number: int) -> str:
 
 
 async def test_killed_at_each_event_it_loses_nothing_and_takes_nothing_twice(nats_url: str, redis_url: str, nc: Client) -> None:
-    log = Log(nc)
+    log, killed = Log(nc), 0
     for number in range(EVENTS):
         account = f"killed-{number}"
         log_id = subjects.awareness_log(account)
@@ -95,6 +95,7 @@ async def test_killed_at_each_event_it_loses_nothing_and_takes_nothing_twice(nat
             sid = await run(log, account, number)
             await asyncio.to_thread(_ends_or_is_done, running)
             await follows.unsubscribe()
+            killed += running.poll() == -signal.SIGKILL
         with process(nats_url, redis_url):
 
             async def all_is_there(account: str = account, sid: str = sid) -> bool:
@@ -113,6 +114,7 @@ async def test_killed_at_each_event_it_loses_nothing_and_takes_nothing_twice(nat
                 return not any(f"planted-{number}".encode() in data for data in stored)
 
             await eventually(is_erased)
+    assert killed >= EVENTS // 2, "it wrote fewer events than that, and was not killed"
 
 
 def _ends_or_is_done(running: subprocess.Popen[bytes]) -> None:
