@@ -53,6 +53,30 @@ def test_a_question_is_answered_with_a_function_and_the_answer_says_so(product: 
     _check_heard(product, studio, sid)
 
 
+def test_a_typed_conversation_goes_on_by_voice_and_in_text_again(product: Product, open_studio: OpenStudio) -> None:
+    studio = open_studio(clips={"question": spoken(product.models, "What time is it in Tokyo?")})
+    studio.type("Hello there.")
+    sid = studio.connected()
+    studio.until_said("assistant", r"\w")
+    studio.until_quiet()
+    studio.button("Talk").click()
+    expect(studio.button("Mute")).to_be_enabled()
+    studio.until_quiet()
+    studio.say("question")
+    studio.until_said("user", "time.*Tokyo")
+    studio.until("(s) => s.conversation.some((e) => e.kind === 'call' && e.name === 'current_time' && e.status === 'done')")
+    studio.until_quiet()
+    studio.picture("typed-then-spoken")
+    studio.button("Go on in text").click()
+    expect(studio.button("Talk")).to_be_visible()
+    turn = studio.snapshot()["turn"]
+    studio.type("What time is it in Rome?")
+    studio.until("(s, turn) => s.turn > turn", turn)
+    studio.until_quiet()
+    assert "Rome" in str(product.logged(sid, "tool.called", name="current_time")[-1]["data"]["arguments"])
+    assert [one["data"]["output"] for one in product.logged(sid, "output.requested")] == ["audio", "text"]
+
+
 def test_a_timer_speaks_up_when_it_ends(product: Product, open_studio: OpenStudio) -> None:
     studio = open_studio(clips={"request": spoken(product.models, "Set a timer for five seconds.")})
     sid = studio.start()

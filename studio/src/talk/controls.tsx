@@ -40,11 +40,16 @@ export function Controls({ call, choice, choose, onStart }: ControlsProps): Reac
   return (
     <div className="controls" role="group" aria-label="Call">
       <Round icon="stop" label="Stop speaking (Esc)" disabled={!busy} onClick={() => agent.interrupt()} />
-      {microphone !== "off" && (
+      {microphone === "off" ? (
+        <button type="button" className="mic" aria-label="Talk" title="Go on by voice (Space)" onClick={() => void agent.startVoice().catch(() => undefined)}>
+          <Icon name="microphone" size={26} />
+        </button>
+      ) : (
         <button type="button" className="mic" aria-label={muted ? "Unmute" : "Mute"} title={muted ? "Unmute (M)" : "Mute (M)"} aria-pressed={muted} disabled={microphone === "asking"} onClick={() => agent.mute(!muted)}>
           <Icon name={muted ? "muted" : "microphone"} size={26} />
         </button>
       )}
+      {microphone !== "off" && <Round icon="keyboard" label="Go on in text" disabled={microphone === "asking"} onClick={() => agent.endVoice()} />}
       <Round icon="end" label="End the call" onClick={() => agent.end()} />
     </div>
   );

@@ -4,7 +4,7 @@ import type { UseVoiceAgent } from "voxbridge/react";
 import { toAsking } from "./asking";
 
 export const KEYS: [key: string, meaning: string][] = [
-  ["Space", "Start talking; in a call, hold to talk and release to end your turn"],
+  ["Space", "Start talking, also in the middle of a typed conversation; in a call, hold to talk and release to end your turn"],
   ["M", "Mute or unmute"],
   ["Esc", "Stop the agent's speech"],
   ["/", "Type a message"],
@@ -25,8 +25,10 @@ export function useKeys({ agent, connection, microphone, state }: UseVoiceAgent,
     if (event.key === " ") {
       event.preventDefault();
       if (event.repeat) return;
-      if (connection !== "idle" && connection !== "closed") agent.pushToTalk(true);
-      else if (state !== "elsewhere") start();
+      if (connection !== "idle" && connection !== "closed") {
+        if (microphone === "off") void agent.startVoice().catch(() => undefined); // the snapshot says why not
+        else agent.pushToTalk(true);
+      } else if (state !== "elsewhere") start();
     } else if (event.key === "Escape") {
       if (state === "speaking" || state === "thinking" || state === "calling_tool") agent.interrupt();
     } else if (event.key === "/") {
