@@ -463,7 +463,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused_in_words(tmp_path_factory: 
 def test_the_shipped_agents_are_right_and_the_local_ones_need_no_key() -> None:
     roster = load(ROOT / "agents")
     assert {agent.name for agent in roster.agents} == {
-        *("advisor", "assistant", "closer", "host", "librarian", "officer", "researcher", "teller", "triage")
+        *("advisor", "assistant", "closer", "guide", "host", "librarian", "officer", "researcher", "teller", "triage")
     }
     team = roster.team("local-team").agents
     assert [agent.name for agent in team] == ["host", "teller"]
@@ -472,6 +472,8 @@ def test_the_shipped_agents_are_right_and_the_local_ones_need_no_key() -> None:
         assert (agent.realtime, agent.llm, agent.expert) == (None, ModelName("local"), name == "librarian")
     for agent in (*team, *roster.team("assistant").agents):
         assert (agent.realtime, agent.stt, agent.llm, agent.tts) == (None, *[ModelName("local")] * 3)
+    voices = [(agent.name, agent.realtime, agent.voice) for agent in roster.team("two-voices").agents]
+    assert voices == [("triage", ModelName("gemini"), "Aoede"), ("guide", ModelName("gemini"), "Charon")]
     advice = roster.team("advice").agents
     assert [(agent.name, agent.handoffs) for agent in advice] == [
         ("triage", ("advisor", "closer")),

@@ -22,7 +22,7 @@ WRONG: Final = "INVALID_ARGUMENT"
 
 AGENTS: Final[dict[str, Entry]] = {
     "list_agents": Entry(
-        wanted={"count": 11},
+        wanted={"count": 13},
         check=lambda result: {"researcher", "librarian", "advice"} <= {one["name"] for one in result["agents"]},
     ),
     "list_experts": Entry(wanted={"count": 1, "spoken": "There is one expert: librarian."}),
