@@ -28,6 +28,7 @@ def tool(name: str) -> HandlerTool:
 
 async def test_so_many_handlers_run_at_a_time_over_all_accounts(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "RUNNING_LIMIT", 2)
+    monkeypatch.setattr(sandboxes, "WAIT_S", 0.01)
     running = [asyncio.create_task(room.call(SLOW, sid=f"s{n}", account=f"a{n}", within_s=60)) for n in range(2)]
     await eventually(lambda: room.sandboxes._running.total() == 2)
     with pytest.raises(VoxbridgeError, match="2 handlers run already") as refused:
@@ -37,6 +38,25 @@ async def test_so_many_handlers_run_at_a_time_over_all_accounts(room: Room, monk
         one.cancel()
     await asyncio.gather(*running, return_exceptions=True)
     assert await room.value("() => 1", account="another") == 1
+
+
+async def test_a_call_waits_for_a_place_in_a_line_that_ends(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandboxes, "ACCOUNT_LIMIT", 1)
+    monkeypatch.setattr(sandboxes, "WAITING_LIMIT", 2)
+    monkeypatch.setattr(sandboxes, "WAIT_S", 60.0)
+    running = asyncio.create_task(room.call(SLOW, within_s=60))
+    await eventually(lambda: room.sandboxes._running.total() == 1)
+    line = [asyncio.create_task(room.value(f"() => {number}", sid=f"s{number}")) for number in range(2)]
+    await eventually(lambda: len(room.sandboxes._waiting) == 2)
+    with pytest.raises(VoxbridgeError, match="1 handlers run already"):
+        await room.call("() => 3")
+    assert await room.value("() => 4", account="another") == 4, "others do not wait for it"
+    line[0].cancel()
+    await asyncio.gather(line[0], return_exceptions=True)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert await line[1] == 1
+    assert (room.sandboxes._running.total(), room.sandboxes._waiting) == (0, {})
 
 
 def waits_alone(room: Room, sid: str) -> bool:

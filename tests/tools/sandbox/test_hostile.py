@@ -168,7 +168,8 @@ async def test_a_process_serves_a_session_again_but_never_another(room: Room) ->
     assert len({idle.process.pid for idle in room.sandboxes._idle.values()}) == 2
 
 
-async def test_calls_beyond_the_limits_are_refused(room: Room) -> None:
+async def test_calls_beyond_the_limits_are_refused(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandboxes, "WAIT_S", 0.01)
     await room.value("() => 1")
     slow = "() => new Promise((done) => setTimeout(done, 400))"
     full = [asyncio.create_task(room.call(slow, sid=f"s{n}")) for n in range(sandboxes.ACCOUNT_LIMIT)]

@@ -39,6 +39,12 @@ RUNNING_LIMIT: Final = 32
 ACCOUNT_LIMIT: Final = 8
 """Calls of one account's handlers that run at a time."""
 
+WAITING_LIMIT: Final = 64
+"""Calls that wait for one of these to end."""
+
+WAIT_S: Final = 5.0
+"""Seconds that a call waits for one of these to end."""
+
 CALLS_LIMIT: Final = 200
 """Calls after which a process is replaced."""
 
@@ -99,6 +105,7 @@ class Sandboxes:
         self._settling: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._spare: list[Process] = []
         self._running: Counter[str] = Counter()
+        self._waiting: dict[asyncio.Future[None], str] = {}
         self._checked: OrderedDict[str, str] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -125,17 +132,11 @@ class Sandboxes:
 
     async def call(self, wanted: Wanted, answers: Answers) -> Outcome:
         """Run a handler to its end. Raises `OVERLOADED` and `UNAVAILABLE`; cancelling it kills the process before it returns."""
-        running = self._running
-        if running.total() >= RUNNING_LIMIT or running[wanted.account] >= ACCOUNT_LIMIT:
-            limit = ACCOUNT_LIMIT if running[wanted.account] >= ACCOUNT_LIMIT else RUNNING_LIMIT
-            raise VoxbridgeError(Code.OVERLOADED, f"{limit} handlers run already; try again in a moment.", limit=limit)
-        running[wanted.account] += 1
+        await self._enter(wanted.account)
         try:
             return await self._call(wanted, answers)
         finally:
-            running[wanted.account] -= 1
-            if not running[wanted.account]:
-                del running[wanted.account]
+            self._leave(wanted.account)
 
     def release(self, sid: str) -> None:
         """End the processes of a session that is over."""
@@ -153,6 +154,49 @@ class Sandboxes:
         await self._zygote.close()
 
     # --- calls ---
+
+    async def _enter(self, account: str) -> None:
+        """Take a place for a call of an account; where there is none, wait for one behind those that wait already. Raises `OVERLOADED`."""
+        full = self._full(account)
+        if not full:
+            self._running[account] += 1
+            return
+        if len(self._waiting) >= WAITING_LIMIT:
+            raise self._overloaded(full)
+        place = asyncio.get_running_loop().create_future()
+        self._waiting[place] = account
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await place
+        except BaseException as error:
+            if place.done() and not place.cancelled():
+                self._leave(account)  # it was given away at the same moment
+            if isinstance(error, TimeoutError):
+                raise self._overloaded(full) from None
+            raise
+        finally:
+            self._waiting.pop(place, None)
+
+    def _leave(self, account: str) -> None:
+        """Give the place of a call to the one that has waited longest of those that may run now."""
+        self._running[account] -= 1
+        if not self._running[account]:
+            del self._running[account]
+        for place, waiting in self._waiting.items():
+            if not place.done() and not self._full(waiting):
+                self._running[waiting] += 1
+                place.set_result(None)
+                return
+
+    def _full(self, account: str) -> int:
+        """Return the limit that keeps a call of an account from running; 0 if none does."""
+        if self._running[account] >= ACCOUNT_LIMIT:
+            return ACCOUNT_LIMIT
+        return RUNNING_LIMIT if self._running.total() >= RUNNING_LIMIT else 0
+
+    @staticmethod
+    def _overloaded(limit: int) -> VoxbridgeError:
+        return VoxbridgeError(Code.OVERLOADED, f"{limit} handlers run already; try again in a moment.", limit=limit)
 
     async def _call(self, wanted: Wanted, answers: Answers) -> Outcome:
         key = (wanted.account, wanted.sid)
