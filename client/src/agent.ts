@@ -334,9 +334,10 @@ export class VoiceAgent {
     this.#talking.end();
   }
 
-  /** Begin the conversation anew, in the same call. */
+  /** Begin the conversation anew, in the same call. Without a call, one begins. */
   reset(): void {
-    this.#core.send({ type: "reset" });
+    if (this.#core.inCall) this.#core.send({ type: "reset" });
+    else void this.start().catch(() => undefined); // the snapshot's error says why it did not
   }
 
   /** Say something by keyboard; without a call, one begins, in text. */

@@ -9,8 +9,10 @@ export type Run = (args: Json) => unknown;
 /** What a handler has beside its arguments: secrets as stand-ins, and requests that the server makes. */
 export interface HandlerContext {
   secrets: Record<string, string>;
-  fetch: (url: string, options?: { method?: string; headers?: Record<string, string>; body?: string }) => Promise<{ ok: boolean; status: number; json: () => Promise<unknown>; text: () => Promise<string> }>;
-  hmac: (secret: string, data: string) => Promise<string>;
+  /** As in a browser, but for streams, `signal` and `FormData`; `timeout` is in ms, 10,000 unless it says otherwise and 29,000 at most. */
+  fetch: (url: string | URL | Request, options?: RequestInit & { timeout?: number }) => Promise<Response>;
+  /** Sign with a secret whose rule says so: `algorithm` is SHA-256 unless it is SHA-1, SHA-384 or SHA-512; `encoding` hex, or base64. */
+  hmac: (secret: string, data: string | Uint8Array, options?: { algorithm?: string; encoding?: "hex" | "base64" }) => Promise<string>;
 }
 /** A tool of a page with a key. Its handler is sent as text and runs on the server: it uses its arguments and `ctx`, and nothing around it. */
 export interface HandlerTool {

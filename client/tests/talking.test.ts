@@ -15,10 +15,23 @@ const OPTIONS: VoiceAgentOptions = {
     check_order: {
       description: "Look up an order",
       parameters: { order_id: "string" },
-      handler: async (args: { order_id: string }, ctx) => (await ctx.fetch(`https://api.example.com/${args.order_id}`)).json(),
+      handler: async (args: { order_id: string }, ctx): Promise<unknown> => (await ctx.fetch(`https://api.example.com/${args.order_id}`)).json(),
     },
   },
 };
+
+/** What a handler has, as a page's author may write it down. */
+interface Ctx {
+  secrets: Record<string, string>;
+  fetch: typeof fetch;
+}
+
+test("a handler may say that its fetch is the browser's", () => {
+  const tools: NonNullable<VoiceAgentOptions["tools"]> = {
+    order: { handler: async ({ id }: { id: string }, ctx: Ctx): Promise<unknown> => (await ctx.fetch(`https://api.example.com/${id}`)).json() },
+  };
+  assert.deepEqual(Object.keys(tools), ["order"]);
+});
 
 /** A page whose person typed something: the call is up, in text. */
 async function typing(world: World): Promise<VoiceAgent> {

@@ -28,6 +28,14 @@ NAME = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
             {"type": "object", "properties": {"status": {"type": "string", "enum": ["open", "closed"]}}, "required": []},
         ),
         (NAME, NAME),
+        (
+            {"due": {"type": ["string", "null"]}},
+            {"type": "object", "properties": {"due": {"type": ["string", "null"]}}, "required": ["due"]},
+        ),
+        (
+            {**NAME, "if": {"required": ["city"]}, "then": {"maxProperties": 1}, "x-order": 1, "strict": True},
+            {**NAME, "if": {"required": ["city"]}, "then": {"maxProperties": 1}, "x-order": 1, "strict": True},
+        ),
         ({"type": "object"}, {"type": "object", "properties": {}}),
         ({"type": "string"}, {"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]}),
         (
@@ -69,6 +77,7 @@ def deep(levels: int) -> dict[str, Any]:
     ("given", "field", "code"),
     [
         ({"city": "text"}, "tools.tool.parameters.city", Code.INVALID_ARGUMENT),
+        ({"city": {"type": ["string", "text"]}}, "tools.tool.parameters.city.type", Code.INVALID_ARGUMENT),
         ({"city": 3}, "tools.tool.parameters.city", Code.INVALID_ARGUMENT),
         ({"city": {"description": "x"}}, "tools.tool.parameters.city.type", Code.INVALID_ARGUMENT),
         ({"city": {"type": "string", "enum": []}}, "tools.tool.parameters.city.enum", Code.INVALID_ARGUMENT),

@@ -32,7 +32,8 @@ _KEYWORDS: Final = frozenset(
     {
         "$schema", "$id", "$defs", "$comment", "type", "properties", "required", "additionalProperties", "description", "title",
         "default", "examples", "minProperties", "maxProperties", "patternProperties", "propertyNames",
-        "allOf", "anyOf", "oneOf", "not", "enum", "const", "dependentRequired", "deprecated", "readOnly", "writeOnly",
+        "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "dependentRequired", "dependentSchemas", "definitions",
+        "unevaluatedProperties", "deprecated", "readOnly", "writeOnly", "$anchor", "$vocabulary", "strict",
     }
 )  # fmt: skip
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -56,7 +57,8 @@ def schema_of(tool: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]
 
 def _is_schema(given: Mapping[str, Any]) -> bool:
     """Tell a JSON Schema from parameters of which one is called `type`."""
-    return given.get("type") == "object" and given.keys() <= _KEYWORDS and isinstance(given.get("properties", {}), Mapping)
+    words = {name for name in given if not name.startswith("x-")}
+    return given.get("type") == "object" and words <= _KEYWORDS and isinstance(given.get("properties", {}), Mapping)
 
 
 def _checked(tool: str, schema: dict[str, Any], where: str) -> dict[str, Any]:
@@ -89,6 +91,8 @@ def _one(tool: str, told: Any, where: str, depth: int) -> tuple[dict[str, Any], 
     if not isinstance(told, Mapping):
         raise invalid(tool, where, 'a parameter is a type such as "string", or an object with a `type`')
     told = dict(told)
+    if isinstance(told.get("type"), list) and told["type"] and all(one in TYPES for one in told["type"]):
+        return told, True
     if not isinstance(told.get("type"), str):
         if any(key in told for key in ("anyOf", "oneOf", "enum", "const")):
             return told, True
