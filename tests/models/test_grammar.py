@@ -20,6 +20,7 @@ SCALARS = st.one_of(
     st.builds(lambda low, more: {"type": "string", "minLength": low, "maxLength": low + more}, st.integers(0, 3), st.integers(0, 20)),
     st.just({"type": "integer"}),
     st.just({"type": "integer", "minimum": 0}),
+    st.builds(lambda low, more: {"type": "integer", "minimum": low, "maximum": low + more}, st.integers(0, 2_000), st.integers(0, 20_000)),
     st.just({"type": "number"}),
     st.just({"type": "boolean"}),
     st.just({"type": "null"}),
@@ -73,7 +74,7 @@ def an_instance(schema: dict[str, Any], draw: st.DataObject) -> Any:
             plain = st.characters(exclude_categories=("Cc", "Cs"))
             return draw.draw(st.text(plain, min_size=schema.get("minLength", 0), max_size=schema.get("maxLength", 10)))
         case "integer":
-            return draw.draw(st.integers(schema.get("minimum", -(10**9)), 10**9))
+            return draw.draw(st.integers(schema.get("minimum", -(10**9)), schema.get("maximum", 10**9)))
         case "number":
             return draw.draw(st.decimals(-1000, 1000, places=2).map(float))
         case "boolean":
@@ -119,7 +120,8 @@ def _fits_kind(kind: str, schema: dict[str, Any], value: Any) -> bool:
         case "string":
             return isinstance(value, str) and schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", 1 << 30)
         case "integer":
-            return isinstance(value, int) and not isinstance(value, bool) and value >= schema.get("minimum", value)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            return whole and schema.get("minimum", value) <= value <= schema.get("maximum", value)
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
         case "boolean":
@@ -152,6 +154,15 @@ def test_a_schema_that_refers_to_itself_admits_any_depth() -> None:
     text = grammar.for_schema(ENGINE_CHECKS[2])
     assert accepts(text, '{"next": {"next": {}}}')
     assert not accepts(text, '{"other": {}}')
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 9), (1, 20), (1, 200), (7, 7), (95, 1_203), (0, 43_200), (1_000, 1_000), (199, 1_999)])
+def test_whole_numbers_are_those_of_their_range_and_no_others(low: int, high: int) -> None:
+    text = grammar.for_schema({"type": "integer", "minimum": low, "maximum": high})
+    beside = {*range(max(0, low - 3), low), *range(high + 1, high + 4), high * 10, low * 10 + 10 * high}
+    within = range(low, high + 1, max(1, (high - low) // 50))
+    assert all(accepts(text, str(number)) for number in (*within, high))
+    assert not any(accepts(text, number) for number in (*map(str, beside), "-1", f"0{high}", ""))
 
 
 def test_spacing_is_fixed() -> None:

@@ -137,6 +137,7 @@ def narrowed(schema: Mapping[str, Any], said: str, names: Mapping[str, Sequence[
     spoken = features.words(said)
     naming = features.words(_CALLED.sub("", said)) if TERMINAL in known and COMMAND in properties else spoken
     named = _named({**properties, **known}, naming[1:] if naming and naming[0] in _VERBS else naming)
+    named = _of_each(named, known)
     place = commands.place(said) if TERMINAL in properties else ""
     line = commands.command(written(said), names.get(TERMINAL, ())) if TERMINAL in properties and COMMAND in properties else ""
     away, nameless = _turns_away(said, spoken), bool(spoken) and _NAMELESS.issuperset(spoken)
@@ -217,6 +218,17 @@ def _named(properties: Mapping[str, Any], spoken: Sequence[str]) -> dict[str, li
             found[name] = [choice for choice, (share, _) in zip(enums[name], shares[name], strict=True) if share == best]
             left = [word for word in left if not any(_alike(word, part) for choice in found[name] for part in features.words(choice))]
     return found
+
+
+def _of_each(named: Mapping[str, list[str]], known: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return what was named of each argument, where two of them are of the same things: "give Codex the output of Claude" names both, and
+    either may be either."""
+    given = dict(named)
+    for name, found in named.items():
+        for other in known:
+            if name in known and not named[other] and len(found) > 1 and known[other]["enum"] == known[name]["enum"]:
+                given[other] = found
+    return given
 
 
 def _choices(value: object) -> list[str]:

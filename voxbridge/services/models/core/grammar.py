@@ -1,8 +1,8 @@
 """GBNF grammars from JSON Schemas, with fixed spacing: `{"a": 1, "b": [1, 2]}`, as `json.dumps` writes it.
 
 Pure. Output that follows a grammar has the schema's names, types, enums and required properties; lengths are enforced up to `MAX_REPEAT`.
-Ranges of numbers and patterns of strings are not expressed: the receiver checks them. Fixed spacing keeps a small model from writing
-endless white space.
+Ranges of whole numbers are enforced where they begin at 0 or above; other ranges and patterns of strings are not expressed: the receiver
+checks them. Fixed spacing keeps a small model from writing endless white space.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from voxbridge.shared.errors import Code, VoxbridgeError
+
+WHOLE_LIMIT: Final = 10**15 - 1
+"""Largest whole number that is written."""
 
 MAX_DEPTH: Final = 16
 MAX_RULES: Final = 1_000
@@ -118,7 +121,7 @@ class _Compiler:
             case "string":
                 return self._string(schema)
             case "integer":
-                return "natural" if _at_least_zero(schema) else "integer"
+                return _whole(schema)
             case "number":
                 return 'natural ("." [0-9]{1,12})?' if _at_least_zero(schema) else "number"
             case "boolean" | "null":
@@ -211,6 +214,50 @@ def _required(schema: Mapping[str, Any], path: str) -> set[str]:
     if unknown := required - set(schema["properties"]):
         raise refuse(f"`required` names {min(unknown)!r}, which is not a property", path)
     return required
+
+
+def _whole(schema: Mapping[str, Any]) -> str:
+    """Return the expression of the whole numbers that a schema admits, as far as that is expressed."""
+    if not _at_least_zero(schema):
+        return "integer"
+    low = max(_bound(schema, "minimum", 0), _bound(schema, "exclusiveMinimum", -1) + 1)
+    high = min(_bound(schema, "maximum", WHOLE_LIMIT), _bound(schema, "exclusiveMaximum", WHOLE_LIMIT + 1) - 1)
+    return "natural" if (low, high) == (0, WHOLE_LIMIT) or low > high else f"({' | '.join(_between(low, high))})"
+
+
+def _bound(schema: Mapping[str, Any], word: str, usual: int) -> int:
+    found = schema.get(word)
+    whole = isinstance(found, int) or (isinstance(found, float) and found.is_integer())
+    return min(int(found), WHOLE_LIMIT) if found is not None and whole and not isinstance(found, bool) else usual
+
+
+def _between(low: int, high: int) -> list[str]:
+    """Return expressions of the whole numbers from one to another, shorter ones first."""
+    found: list[str] = []
+    for length in range(len(str(low)), len(str(high)) + 1):
+        first, last = max(low, 10 ** (length - 1) if length > 1 else 0), min(high, 10**length - 1)
+        found += _digits(str(first), str(last))
+    return found
+
+
+def _digits(first: str, last: str) -> list[str]:
+    """Return expressions of the figures from one to another of the same length."""
+    if first == last:
+        return [literal(first)]
+    if len(first) == 1:
+        return [f"[{first}-{last}]"]
+    rest = len(first) - 1
+    if first[0] == last[0]:
+        return [f"{literal(first[0])} {one}" for one in _digits(first[1:], last[1:])]
+    begin, end, found, ending = int(first[0]), int(last[0]), [], []
+    if first[1:] != "0" * rest:
+        found = [f"{literal(first[0])} {one}" for one in _digits(first[1:], "9" * rest)]
+        begin += 1
+    if last[1:] != "9" * rest:
+        ending = [f"{literal(last[0])} {one}" for one in _digits("0" * rest, last[1:])]
+        end -= 1
+    middle = [f"[{begin}-{end}] [0-9]{{{rest}}}"] if begin <= end else []
+    return [*found, *middle, *ending]
 
 
 def _at_least_zero(schema: Mapping[str, Any]) -> bool:
