@@ -18,6 +18,7 @@ from voxbridge.sessions import graphs, report, terminal_screens
 from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config
+from voxbridge.shared.errors import Code, VoxbridgeError
 
 
 @click.command("erase")
@@ -74,8 +75,13 @@ async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
             def progress(done: int, of: int) -> None:
                 bar.update(erasing_it, completed=done, total=of)
 
-            left = await graphs.forget(log.nc, config, account) if account else ""
-            if life:
-                left = await terminal_screens.forget(log.nc, config, life, by=by)
-            done = await erasing.erase(log, redis, found, by=by, now=SystemClock().now_us(), progress=progress)
+            left = await terminal_screens.forget(log.nc, config, life, by=by) if life else ""
+            try:
+                done = await erasing.erase(log, redis, found, by=by, now=SystemClock().now_us(), progress=progress)
+            except VoxbridgeError as error:
+                if account and error.code == Code.NOT_FOUND:  # graphs are all that it has
+                    await graphs.forget(log.nc, config, account)
+                raise
+            if account:  # behind what may refuse it, so that nothing is gone then
+                left = await graphs.forget(log.nc, config, account)
             return done._replace(left=(*done.left, left)) if left else done

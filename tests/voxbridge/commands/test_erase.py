@@ -10,8 +10,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.awareness.serving import recorder, visit
 from tests.recorded_calls import a_call, file_of
 from voxbridge.cli import cli
+from voxbridge.services.knowledge.library import Library
 from voxbridge.services.terminals.life import Lives
 from voxbridge.sessions.erase import stores
 from voxbridge.shared.audio import frames, recordings
@@ -20,7 +22,11 @@ from voxbridge.shared.bus import subjects
 from voxbridge.shared.clock import SystemClock
 from voxbridge.shared.config import Config, Recording
 from voxbridge.shared.errors import VoxbridgeError
+from voxbridge.shared.events.tools import NoteRemembered
 from voxbridge.shared.events.voice import SessionStarted
+from voxbridge.shared.knowledge import Ingest
+from voxbridge.shared.log.writer import SessionWriter
+from voxbridge.shared.store.store import Note, Store
 
 LIFE = "work-1f2e3d-18f3a2b4c5d"
 SID = "0123456789abcdef0123456789abcdef"
@@ -109,6 +115,29 @@ def test_the_life_of_a_terminal_is_replayed_exported_and_erased_once_it_is_close
     unknown = run("erase", ":no-such-life", "--yes")
     assert isinstance(unknown.exception, VoxbridgeError)
     assert unknown.exception.field == "life"
+
+
+def test_what_is_known_to_an_account_is_erased_with_it(folder: Path) -> None:
+    config, marker, note_id = Config(data_dir=folder), "quokka-2317", "0123456789abcdef0123456789abcdff.c1"
+
+    async def plant() -> None:
+        async with stores(config) as (log, redis):
+            await log.ensure_streams()
+            await recorder(log).report("local", visit(f"/{marker}", marker), client="c")
+            note = NoteRemembered(note_id=note_id, account="local", text=marker)
+            await SessionWriter(log, subjects.account_log("local"), "tools").append(note, ts=SystemClock().now_us(), cause=None)
+            await Store(redis).add_note("local", Note(note_id=note_id, text=marker, ts=1))
+        library = Library(config.knowledge_path)
+        library.take()
+        library.ingest(Ingest(account="local", graph="g", source="a.md", title=marker, text=f"The {marker} is planted.", at=1))
+        library.close()
+
+    asyncio.run(plant())
+    assert len([path for path in folder.rglob("*") if path.is_file() and marker.encode() in path.read_bytes()]) > 1
+    done = run("erase", "@local", "--yes", "--by", "Ada")
+    assert done.exit_code == 0, done.output
+    assert not holds(folder, marker.encode())
+    assert holds(folder, WORDS), "a call of the account is erased by its own id"
 
 
 def test_the_recording_of_a_call_is_exported_from_a_folder_at_rest(folder: Path, tmp_path: Path) -> None:
