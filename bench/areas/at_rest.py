@@ -1,4 +1,5 @@
-"""Processor time of an installation that nobody uses: `voxbridge up` with everything that belongs to it and the local models loaded.
+"""Processor time of an installation that nobody uses: `voxbridge up` with everything that belongs to it and the local models loaded. Of the
+services of what is known, memory too.
 
 The reading begins when the local model has read what it reads ahead, so that the processes together take less than `SETTLED` of a core.
 """
@@ -26,6 +27,11 @@ READING_S: Final = 120.0
 """Seconds of the reading: what is done every two minutes is in it once."""
 
 TARGET: Final = 2.0
+MEMORY: Final = ("knowledge", "awareness")
+"""Services of what is known; they have targets of their own, together."""
+
+MEMORY_SHARE: Final = 0.5
+MEMORY_MIB: Final = 120
 
 
 async def at_rest(quick: bool, say: Say) -> Found:
@@ -39,6 +45,7 @@ async def at_rest(quick: bool, say: Say) -> Found:
                 raise StackError(f"The installation took more than {SETTLED:.0%} of a core for {SETTLED_WITHIN_S:g} s.")
         say(f"at_rest: reading for {seconds:g} s")
         shares = await _shares(product.up, seconds)
+        mib = sum(_mib(one) for one in product.up.children(recursive=True) if _name(one) in MEMORY)
     most = ", ".join(f"{name} {share:.1f}" for name, share in sorted(shares.items(), key=lambda one: -one[1])[:5])
     row = Figure(
         area="at_rest",
@@ -49,7 +56,22 @@ async def at_rest(quick: bool, say: Say) -> Found:
         target=TARGET,
         note=f"over {seconds:g} s; most: {most}",
     )
-    return [row], {"shares": dict(shares)}, []
+    both = "the knowledge and the awareness service at rest, together"
+    processor = Figure(
+        area="at_rest", what=f"{both}: processor time", key="at_rest.memory.share", unit="% of a core",
+        value=round(sum(shares.get(name, 0.0) for name in MEMORY), 2), target=MEMORY_SHARE,
+    )  # fmt: skip
+    memory = Figure(
+        area="at_rest", what=f"{both}: memory (PSS)", key="at_rest.memory.mib", unit="MiB", value=round(mib, 1), target=MEMORY_MIB
+    )
+    return [row, processor, memory], {"shares": dict(shares), "mib": mib}, []
+
+
+def _mib(process: psutil.Process) -> float:
+    try:
+        return float(process.memory_full_info().pss) / 2**20
+    except psutil.NoSuchProcess:
+        return 0.0
 
 
 async def _shares(up: psutil.Process, seconds: float) -> dict[str, float]:
