@@ -35,7 +35,10 @@ WHOLE_SERVICES = {
     "faults": ("voice", "tools"),
     "agents": ("voice", "tools"),
     "awareness": ("awareness",),
+    "gateway": ("tools", "awareness"),
+    "knowledge": ("voice", "tools"),
     "terminals": ("terminals",),
+    "voxbridge": ("awareness",),
 }
 """Services that write their own events, by folder of tests; in other folders stand-ins write in their name."""
 

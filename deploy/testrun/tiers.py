@@ -172,6 +172,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/gateway/vox/test_resuming.py::test_a_resume_while_the_log_is_away_is_unavailable_and_closes_with_1013": "tests/gateway/vox/test_outages.py",
     "tests/gateway/vox/test_resuming.py::test_a_thousand_and_one_missed_events_arrive_each_once_in_order": "fewer events in the same module",
     "tests/gateway/vox/test_resuming.py::test_over_many_cuts_and_several_writers_every_event_is_told_once_in_order_from_one_gateway_and_the_other": "the other tests of the module",
+    "tests/knowledge/test_ingest_killed.py": "tests/tools/packs/test_knowledge.py; tests/agents/test_runs.py",
     "tests/knowledge/test_killed.py": "tests/knowledge/test_graph_file.py kills a writer",
     "tests/knowledge/test_killed_at_each.py": "tests/knowledge/test_graph_file.py kills a writer",
     "tests/knowledge/test_quality.py": "tests/knowledge/test_service.py",

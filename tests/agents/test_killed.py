@@ -49,6 +49,12 @@ async def told_once(installed: Installation, sid: str) -> None:
     assert done.result["answer"] == said
     assert len(await installed.of(sid, tools.TaskStarted)) == 1
 
+    async def told() -> int:
+        return sum(done.announce in one.text for one in await installed.of(sid, voice.AgentSaid))
+
+    await eventually(told)
+    assert await told() == 1, "the user is told once"
+
 
 @pytest.mark.parametrize("after", range(1, 12))
 async def test_an_executor_killed_at_any_of_its_writes_has_the_answer_told_once(bare: Installation, after: int) -> None:

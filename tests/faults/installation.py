@@ -1,5 +1,6 @@
 """A whole installation for calls on Gemini Live: nats-server, Valkey, gateway, voice workers and executor, each a separate process, and the
-stand-in for Google in this one. Any of them can be killed with SIGKILL and started again as by a supervisor."""
+stand-in for Google in this one. Any of them can be killed with SIGKILL and started again as by a supervisor. Its calls are replayed at the
+end."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from redis.asyncio import Redis
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
+from tests import replayed
 from tests.eventually import BOUND_S, eventually, opens
 from tests.fakes.gemini.server import GeminiServer
 from tests.fakes.gemini.turns import Turn
@@ -261,6 +263,16 @@ class Installation:
         for waiting in self._waiting.values():
             await waiting.kill()
 
+    async def differences(self) -> str:
+        """Return what in the replays of its sessions differs from its log, as text; empty where nothing does, or NATS is away."""
+        if self.nats.pid is None:
+            return ""
+        connection = await self.servers.connect()
+        try:
+            return await replayed.differences(connection, ("voice", "tools"))
+        finally:
+            await connection.close()
+
     def written(self) -> list[str]:
         """Return every line that every service has written."""
         return [*self.lines, *(line for running in self._running.values() for line in running.lines)]
@@ -300,3 +312,5 @@ async def installed(
         await found.heal()
         await found.has_functions()
         yield found
+        await found.stop()
+        assert not (left := await found.differences()), left

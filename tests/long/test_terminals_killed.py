@@ -22,8 +22,8 @@ async def killed(again: Callable[[int], Awaitable[int]]) -> None:
         turn += 1
 
 
-async def test_fifty_kills_under_floods_lose_and_double_nothing(nats_url: str, redis_url: str) -> None:
-    await killed(lambda turn: killed_under_a_flood(nats_url, redis_url, turn))
+async def test_fifty_kills_under_floods_lose_and_double_nothing(nats_url: str, redis_url: str, tmp_path: Path) -> None:
+    await killed(lambda turn: killed_under_a_flood(nats_url, redis_url, tmp_path, turn))
 
 
 async def test_after_fifty_kills_in_coding_sessions_the_screens_are_exact(nats_url: str, redis_url: str, tmp_path: Path) -> None:

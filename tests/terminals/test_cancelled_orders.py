@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.openai.realtime_turns import Turn
 from tests.faults import bridge
 from tests.faults.bridge import Stand, bridged, given, order, started
 from tests.faults.caller import Caller
@@ -40,15 +42,17 @@ async def only(stand: Stand, terminal: str, folder: Path) -> list[str]:
 
 async def test_nothing_is_typed_for_an_order_that_was_cancelled(tmp_path: Path) -> None:
     async with bridged(tmp_path) as stand:
-        await _while_it_is_spoken(stand, tmp_path / "spoken")
         await _while_it_is_thought_about(stand, tmp_path / "thinking")
         await _while_it_waits(stand, tmp_path / "waiting")
         for how in ("denied", "ended"):
             await _while_it_is_asked_about(stand, tmp_path / how, how)
+        await _while_it_is_spoken(stand, tmp_path / "spoken")  # the last: nobody takes the call that its words would have been
 
 
 async def _while_it_is_spoken(stand: Stand, folder: Path) -> None:
     terminal = await started(stand, folder)
+    call = ("send_to_terminal", json.dumps({"terminal": terminal, "text": "go on"}))
+    stand.vendor.script(Turn(hears="Tell it to go on.", calls=(call,)))
     async with calling(stand) as caller:
         begun = speech(800)
         await caller.speaks(begun)
@@ -61,6 +65,7 @@ async def _while_it_is_spoken(stand: Stand, folder: Path) -> None:
 async def _while_it_is_thought_about(stand: Stand, folder: Path) -> None:
     terminal = await started(stand, folder)
     async with calling(stand) as caller:
+        # What is cancelled is told to its end nevertheless: the call with all of its arguments, as the service does.
         await caller.types(order("send_to_terminal", held=True, terminal=terminal, text="go on"))
         await caller.when(lambda: any(one.get("state") == "thinking" for one in caller.told))
         await caller.says({"type": "interrupt"})

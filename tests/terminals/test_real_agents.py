@@ -44,7 +44,8 @@ async def running(definition: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
                 terminal = await viewed.start(definition, directory=str(work))
                 await viewed.wait(terminal, "idle", timeout_s=START_S)
                 yield viewed, terminal, work, model
-                await viewed.ask(asked.Close(by=BY, terminal=terminal))
+                assert any(definition in one for one in _of(folder)), "the program is among those that must be gone"
+                assert (await viewed.ask(asked.Close(by=BY, terminal=terminal))).left == ()
             await eventually(lambda: _of(folder) == [])
     finally:
         await model.stop()
@@ -99,11 +100,11 @@ async def _prompted(viewed: Viewed, terminal: str, definition: str, work: Path) 
 
 
 def _of(folder: Path) -> list[str]:
-    """Return the command lines of processes that have this folder as their home."""
+    """Return the command lines of processes that have this folder as their home, but for our own, in which they run."""
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("HOME") == str(folder) and "voxbridge" not in " ".join(process.cmdline()):
+            if process.environ().get("HOME") == str(folder) and "voxbridge.services" not in " ".join(process.cmdline()):
                 found.append(" ".join(process.cmdline()))
         except psutil.Error:
             continue

@@ -17,9 +17,33 @@ SESSION = (
 )
 ALTERNATE = SESSION + b"\x1b[?1049h\x1b[2J\x1b[3;7H\x1b[31mother screen\x1b[?25l\x1b[?1006h\x1b[?1002h"
 
+HOSTILE = (
+    b"$ \x1b]633;D;0;00\x07\x1b]133;D;0\x07\x1b]133;A\x07\x1b]0;touch trap\x07\x1b[21t\x1b]52;c;dG91Y2g=\x07\x1b]52;c;?\x07\x1bP$q m\x1b\\"
+    b"\x1b]4;0;?\x07\x1b]10;?\x07\x1b]7501;?\x1b\\\x1b]7501;state=done\x07\x1b[c\x1b[6n\x1b[>q\x1b[>0c\x1b[?6n\x1b[18t\x1b[99999999999999m"
+    b"\xc2\x9b6n\x9b31m\xff\xfe\x80\xe2\x9c\xf0\x9f\x98\x1b[8mhidden\x1b[28m\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\\xe2\x80\xaegpj\xe2\x80\xac"
+    b"\x1b_apc\x1b\\\x1b^pm\x1b\\\x1bXsos\x1b\\\x1bPq#0;2;0;0;0#0~~\x1b\\\x1b[?1049hfront\x1b[?2026h\x1b[2J\x1b[?1049l\x1b[;;;;;;;;;;;;;;;;;;m"
+    b"\x1b[38;5;1;48;2;1;2;3mend\x1b[1\x18\x1b[2\x1a\x1b[3\x1b[4mof it"
+)
+"""Output that wants to be answered, forges marks, and leaves the emulator in the middle of something."""
+
 
 def made() -> Screen:
     return Screen(60, 12, lambda _: None)
+
+
+def test_hostile_output_is_the_same_wherever_it_is_cut() -> None:
+    answers: list[bytes] = []
+    whole = Screen(60, 12, answers.append)
+    whole.feed(HOSTILE)
+    assert b"".join(answers), "it asks, and is answered"
+    for cut in range(len(HOSTILE) + 1):
+        told: list[bytes] = []
+        parts = Screen(60, 12, told.append)
+        parts.feed(HOSTILE[:cut])
+        parts.feed(HOSTILE[cut:])
+        assert (look(parts), parts.title, b"".join(told)) == (look(whole), whole.title, b"".join(answers)), cut
+        parts.close()
+    whole.close()
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -91,6 +93,23 @@ async def test_stopped_in_order_it_leaves_its_programs_to_the_next(service: Proc
     card = (await viewer.ask(asked.ListTerminals(by=BY))).terminals[0]
     assert (card.pid, card.ended) == (pid, "")
     assert "before" in await viewer.text(bash)
+
+
+@pytest.mark.parametrize("definition", ["sh", "bash"])
+async def test_programs_inherit_nothing_of_the_service(
+    nats_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, definition: str
+) -> None:
+    """Neither a variable that says where our servers are or lets one in, nor an open file, socket or lock."""
+    for name in ("ANTHROPIC_API_KEY", "MY_TOKEN", "DB_SECRET", "VOXBRIDGE_SECRET_KEY_FILE"):
+        monkeypatch.setenv(name, "planted-2317")
+    with process(nats_url, redis_url):
+        async with viewing(nats_url) as viewer:
+            pid = (await viewer.start(definition)).pid
+            given = Path(f"/proc/{pid}/environ").read_bytes()  # noqa: ASYNC240 - a moment, in a test
+            assert not [one for one in ("planted-2317", nats_url, redis_url) if one.encode() in given]
+            opened = {os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")}  # noqa: PTH115, PTH208
+            assert opened
+            assert [one for one in opened if not one.startswith(("/dev/pts/", "/dev/tty"))] == []
 
 
 async def test_its_folder_is_its_users_alone(tmp_path: object) -> None:

@@ -22,6 +22,7 @@ async def replaced(config: Config, packs: str, after: int) -> AsyncIterator[Call
         "VOXBRIDGE_REDIS_URL": config.redis_url,
         "VOXBRIDGE_TOOL_PACKS": packs,
         "VOXBRIDGE_TEST_DIES_IN": "vx.",
+        "VOXBRIDGE_WORKSPACE_DIRS": config.workspace_dirs,
         "PATH": os.environ["PATH"],
     }
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import httpx
 import pytest
-from nats.aio.client import Client
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Running
 from tests.terminals.serving import Process, process
-from voxbridge.services.gateway.rest import terminal_lives
-from voxbridge.shared.errors import Code, VoxbridgeError
+from voxbridge.services.terminals.folder import SCREENS
+from voxbridge.services.terminals.tape import PART_BYTES
 from voxbridge.shared.secrets import access_tokens
 from voxbridge.shared.terminals import live
-from voxbridge.shared.terminals.questions import Taped
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -346,15 +345,41 @@ async def test_the_service_killed_its_viewers_see_on(running: Running, caller: C
         await viewer.shows(0, b"42\r\n")
 
 
-async def test_a_recording_that_cannot_be_read_on_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when the terminals service is killed meanwhile: who reads must not take the part for the whole."""
+PIECES: Final = 40
+"""Megabytes of a recording: more than the sockets between the service and a reader who waits can hold."""
 
-    async def away(*_: object) -> None:
-        raise VoxbridgeError(Code.UNAVAILABLE, "The terminals service does not answer.")
 
-    monkeypatch.setattr(terminal_lives, "ask", away)
+async def test_a_recording_is_read_whole_and_breaks_off_where_it_cannot_be_read_on(
+    running: Running, caller: Caller, service: Process
+) -> None:
+    """Each of its pieces is asked for in several parts. When the service is killed, who reads must not take what came for the whole."""
+    life, begun_ms = "work-1f2e3d-0", time.time_ns() // 1_000_000
+    folder = service.folder / SCREENS / life
+    folder.mkdir(parents=True)
     header = b'{"version":3,"term":{"cols":80,"rows":24}}\n'
-    parts = terminal_lives._cast(cast("Client", None), "work-1f2e3d-0", Taped(begun_ms=1, data=header, more=True, next_ms=2))
-    assert await anext(parts) == header
-    with pytest.raises(VoxbridgeError, match="does not answer"):
-        await anext(parts)
+    event = json.dumps([0.001, "o", "x" * 1_000]).encode() + b"\n"
+    events = 1 + 2 * PART_BYTES // len(event)
+    for number in range(PIECES):
+        (folder / f"{begun_ms + number * 2_000:015d}.cast").write_bytes(header + event * events)
+    async with (
+        httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=BOUND_S) as client,
+        client.stream("GET", f"/api/terminals/lives/{life}/cast") as answer,
+    ):
+        lines = [json.loads(line) async for line in answer.aiter_lines()]
+    assert (lines[0]["version"], len(lines)) == (3, 1 + PIECES * events)
+    assert {text for _, _, text in lines[1:]} == {"x" * 1_000}
+    assert round(sum(interval for interval, _, _ in lines[1:])) == 2 * (PIECES - 1) + 1
+
+    async def read_on() -> None:
+        async with (
+            httpx.AsyncClient(base_url=running.base, trust_env=False, timeout=BOUND_S) as client,
+            client.stream("GET", f"/api/terminals/lives/{life}/cast") as answer,
+        ):
+            parts = answer.aiter_bytes()
+            await anext(parts)
+            service.stop()
+            async for _ in parts:
+                pass
+
+    with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+        await read_on()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Final
 
 import psutil
@@ -42,6 +43,7 @@ FILES: Final = {
     "lib/LICENSE": "Apache License\nVersion 2.0, January 2004\n",
     "lib/package.json": '{"name": "x", "license": "MIT"}',
     "notes.md": "# Leave\nHolidays are thirty days. Questions go to Mary Poppins.\n",
+    **{f"library/hall-{one}.md": f"# Hall {one}\nThe days of hall {one} are thirty days apart.\n" for one in ascii_lowercase},
     "lib/a.py": "# SPDX-License-Identifier: BSD-3-Clause\n",
     "src/bad_app.py": "import subprocess\nsubprocess.call(input(), shell=True)\n",
     "src/knots.py": "def knotty(a):\n    if a:\n        return 1\n    return 2 if a else 3\n",

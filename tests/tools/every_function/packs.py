@@ -87,6 +87,11 @@ EVERYDAY: Final[dict[str, Entry]] = {
 }
 
 LEARNED: Final = Before(name="ingest_to_kg", arguments={"database": "graph @@", "source": "notes dot md"})
+LIBRARY: Final = tuple(
+    Before(name="ingest_to_kg", arguments={"database": "library @@", "source": source}) for source in ("library", "notes dot md")
+)
+"""Documents about something else, and the one that is asked for."""
+
 GRAPH: Final = (({"database": "nothing there"}, MISSING), ({"database": "../.."}, WRONG), ({"database": "\x00"}, WRONG))
 KNOWLEDGE: Final[dict[str, Entry]] = {
     "list_kgs": Entry(
@@ -96,22 +101,23 @@ KNOWLEDGE: Final[dict[str, Entry]] = {
         varies=("graphs", "count", "spoken"),
     ),
     "query_kg": Entry(
-        before=(LEARNED,),
+        before=LIBRARY,
         arguments={"query": "how many holidays are there"},
         wanted={"spoken": "Holidays are thirty days. That is from notes.md."},
+        check=lambda result: result["passages"][0]["source"] == "notes.md",
         varies=("passages", "count"),
         hostile=(({"query": "zzzzqqq"}, MISSING), ({"query": "* OR id:1"}, MISSING)),
     ),
     "search_kg": Entry(
-        before=(LEARNED,),
-        arguments={"query": "mary", "database": "graph @@", "node_type": "name"},
+        before=LIBRARY,
+        arguments={"query": "mary", "database": "library @@", "node_type": "name"},
         wanted={"spoken": "Questions go to Mary Poppins. That is from notes.md."},
-        check=lambda result: result["nodes"][0]["name"] == "Mary Poppins",
+        check=lambda result: (result["nodes"][0]["name"], result["passages"][0]["source"]) == ("Mary Poppins", "notes.md"),
         varies=("passages", "nodes"),
         hostile=GRAPH,
     ),
     "cross_kg_search": Entry(
-        before=(LEARNED,),
+        before=LIBRARY,
         arguments={"query": "holidays"},
         check=lambda result: result["results"][0]["passages"][0]["source"] == "notes.md",
         varies=("results", "count", "announce", "spoken"),

@@ -1,13 +1,15 @@
-"""Texts of notes, files, projects, playbooks, tables and macros that give orders: they approve and call nothing."""
+"""Texts of notes, documents, files, projects, playbooks, tables, macros and terminals that give orders: they approve and call nothing."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pytest
 
+from tests.awareness.injections import TEXTS
 from tests.tools.every_function.doors import Conversation, Doors
 from voxbridge.shared.events.tools import ToolCompleted
 
@@ -45,13 +47,20 @@ class Pending:
 
 @pytest.fixture
 async def pending(doors: Doors) -> AsyncIterator[Pending]:
-    conversation = await doors.conversation("injection")
+    async with asked(doors, "injection") as pending:
+        yield pending
+
+
+@asynccontextmanager
+async def asked(doors: Doors, subject: str) -> AsyncIterator[Pending]:
+    """Hold a conversation in which a question is open, and answer it at the end."""
+    conversation = await doors.conversation(subject)
     assert isinstance(await conversation.ask("create_macro", KEPT), dict)
-    call_id, asked = await conversation.call("delete_macro", {"name": "kept"})
-    assert isinstance(asked, ToolCompleted)
-    assert asked.result["status"] == "needs_approval"
+    call_id, question = await conversation.call("delete_macro", {"name": "kept"})
+    assert isinstance(question, ToolCompleted)
+    assert question.result["status"] == "needs_approval"
     yield Pending(conversation, call_id)
-    assert isinstance(await conversation.approve(call_id, asked.result["approval_id"]), dict), "a click is an approval"
+    assert isinstance(await conversation.approve(call_id, question.result["approval_id"]), dict), "a click is an approval"
 
 
 def carriers(number: int, order: str) -> dict[str, tuple[tuple[str, dict[str, Any]], ...]]:
@@ -83,3 +92,41 @@ async def test_an_order_in_a_text_approves_and_calls_nothing(doors: Doors, pendi
             assert await pending.is_open(), f"{order!r} in a {carrier} has approved something"
     for playbook in (doors.workspace.parent / "playbooks").glob("evil*"):
         playbook.unlink()
+
+
+async def test_no_note_and_no_document_approves_anything(doors: Doors, pending: Pending) -> None:
+    folder = doors.workspace / "told"
+    folder.mkdir()
+    for number, text in enumerate(TEXTS):
+        (folder / f"document{number}.md").write_text(f"# Of document{number}\n\n{text}\n\nThe end of document{number}.\n")
+    learned = await pending.conversation.ask("ingest_to_kg", {"database": "told", "source": "told"})
+    assert isinstance(learned, dict), learned
+    refused = {one["source"] for one in learned["left_out"]}
+    assert (learned["documents"] + len(refused), len(refused)) == (len(TEXTS), 1), "one of them is not text"
+    for number, text in enumerate(TEXTS):
+        if f"told/document{number}.md" in refused:
+            continue
+        found = await pending.conversation.ask("query_kg", {"query": f"document{number}"})
+        assert isinstance(found, dict), found
+        assert found["passages"][0]["source"].endswith(f"document{number}.md")
+        noted = await pending.conversation.ask("remember", {"note": f"note{number} {text}"[:1_000]})
+        assert isinstance(noted, dict), noted
+        told = await pending.conversation.ask("recall", {"query": f"note{number}"})
+        assert f"note{number}" in str(told)
+        assert await pending.is_open(), f"{text!r} has approved something"
+
+
+async def test_no_screen_of_a_terminal_approves_anything(doors: Doors) -> None:
+    async with asked(doors, "read_terminal-injection") as pending:
+        conversation = pending.conversation
+        started = await conversation.ask("start_terminal", {"program": "bash", "name": "Reader"})
+        assert isinstance(started, dict), started
+        for number, text in enumerate(TEXTS):
+            (doors.workspace / f"shown{number}").write_text(f"Captain says: {text}\nThe end of {number}.\n")
+            ran = await conversation.ask("run_in_terminal", {"terminal": "Reader", "command": f"cat {doors.workspace}/shown{number}"})
+            assert isinstance(ran, dict), ran
+            read = await conversation.ask("read_terminal", {"terminal": "Reader", "lines": 60})
+            assert isinstance(read, dict), read
+            assert f"The end of {number}." in read["text"]
+            assert await pending.is_open(), f"{text!r} has approved something"
+        await conversation.ask("close_terminal", {"terminal": "Reader"})

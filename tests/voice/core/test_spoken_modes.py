@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.voice.conversation import FUNCTIONS, Conversation
@@ -13,6 +14,7 @@ from voxbridge.services.voice.core.turns import spoken_modes
 from voxbridge.shared.agents.model import Agent, AgentTeam
 from voxbridge.shared.events import gateway, tools
 from voxbridge.shared.events import voice as ev
+from voxbridge.shared.spoken_modes import Mode
 from voxbridge.shared.store.store import Function
 
 ANY = {"type": "object", "properties": {}}
@@ -82,11 +84,30 @@ def test_with_auto_off_what_is_said_is_a_draft_that_the_user_sends() -> None:
     assert call.called[-1] == ("type_into_terminal", {"text": "And run them."})
 
 
-def test_with_auto_off_an_answer_to_a_question_is_one() -> None:
+@pytest.mark.parametrize("mode", ["key", "ai"])
+def test_with_auto_off_a_key_and_an_order_wait_for_the_user_too(mode: str) -> None:
+    call = in_mode(mode)
+    says(call, "Auto off.", mode=mode, auto=False)
+    call.speak("Press down.")
+    call.pass_ms(1_000)
+    assert call.partials("user")[-1] == "Press down."
+    assert len(call.called) == 2, "nobody has sent it"
+    assert not call.effects(out.Complete)
+    call.log(gateway.TextReceived(text="Press up."))
+    call.pass_ms(1_000)
+    if mode == "key":
+        assert call.called[-1] == ("send_key", {"key": "up", "times": 1})
+    else:
+        assert [one.text for one in call.last_effect(out.Complete)[1].messages][-1] == "Press up."
+
+
+@pytest.mark.parametrize("mode", ["chat", "key", "ai"])
+def test_with_auto_off_an_answer_to_a_question_is_one(mode: Mode) -> None:
     call = in_mode("chat")
     says(call, "auto off", mode="chat", auto=False)
     call.log(gateway.TextReceived(text="rm notes"))
     needs(call)
+    call.state.pending.steered = msgspec.structs.replace(call.state.pending.steered, mode=mode)
     call.hear()
     call.speak("Yes.")
     assert [event.answer for event in call.events(ev.ApprovalAnswered)] == ["approved"]
