@@ -112,16 +112,17 @@ export class VoiceAgent {
   }
 
   /**
-   * Go on with the call that this tab had before the page was loaded anew, if there is one. Answers whether there is; the snapshot
-   * tells what becomes of it.
+   * Go on with the call that this tab had before the page was loaded anew, or with a `conversation` of `POST /api/chat`, as its last answer
+   * named it. Answers whether there is one; the snapshot tells what becomes of it. It goes on in text, until `startVoice`.
    */
-  resume(options: VoiceAgentOptions = {}): boolean {
+  resume({ conversation, ...options }: VoiceAgentOptions & { conversation?: string } = {}): boolean {
     if (this.#core.inCall) return false;
     this.#take(options);
-    const ticket = this.#resumption.find();
+    const there = conversation === undefined ? null : this.#resumption.given(conversation, callUrl(this.#options, this.#core.platform.page()));
+    const ticket = conversation === undefined ? this.#resumption.find() : there;
     if (ticket === null) return false;
     this.probe?.clear();
-    this.#rejoin(ticket, { ...INITIAL, sessionId: ticket.sessionId, mode: ticket.mode }, "The page was loaded anew.");
+    this.#rejoin(ticket, { ...INITIAL, sessionId: ticket.sessionId, mode: ticket.mode }, there === null ? "The page was loaded anew." : "Joining the conversation.");
     return true;
   }
 
@@ -337,7 +338,7 @@ export class VoiceAgent {
   /** Begin the conversation anew, in the same call. Without a call, one begins. */
   reset(): void {
     if (this.#core.inCall) this.#core.send({ type: "reset" });
-    else void this.start().catch(() => undefined); // the snapshot's error says why it did not
+    else if (this.#core.snapshot.state !== "elsewhere") void this.start().catch(() => undefined); // the snapshot's error says why it did not
   }
 
   /** Say something by keyboard; without a call, one begins, in text. */

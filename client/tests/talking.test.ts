@@ -26,7 +26,7 @@ interface Ctx {
   fetch: typeof fetch;
 }
 
-test("a handler may say that its fetch is the browser's", () => {
+test("a handler may say that its fetch is the browser's: this is compiled", () => {
   const tools: NonNullable<VoiceAgentOptions["tools"]> = {
     order: { handler: async ({ id }: { id: string }, ctx: Ctx): Promise<unknown> => (await ctx.fetch(`https://api.example.com/${id}`)).json() },
   };
@@ -67,6 +67,34 @@ test("a page with a key configures its agent at the address of the key's session
   assert.equal(tool["name"], "check_order");
   assert.match(String(tool["handler"]), /^async \(args, ctx\) => .*ctx\.fetch/s);
   assert.equal(said(world, "text")[0]?.["text"], "hello");
+});
+
+test("a conversation that was held over HTTP is taken up by its name, in text", async () => {
+  const world = new World();
+  const { log } = world.gateway;
+  log.sid = "0123456789abcdef".repeat(2);
+  const agent = world.agent(OPTIONS);
+  assert.equal(agent.resume({ conversation: "nothing of the kind" }), false);
+  assert.ok(agent.resume({ conversation: `${log.sid}.${log.token}.17` }));
+  await flushPromises();
+  world.gateway.answer();
+  await flushPromises();
+  const socket = world.gateway.newest;
+  assert.equal(socket.url, "wss://voice.example.com/session?key=pk_test_1");
+  assert.deepEqual(socket.messages[0], { type: "resume", sessionId: log.sid, resumeToken: log.token, last_seq: 0 });
+  const { connection, microphone } = agent.getSnapshot();
+  assert.deepEqual([connection, microphone], ["connected", "off"]);
+});
+
+test("to begin anew without a call begins one", async () => {
+  const world = new World();
+  const agent = world.agent({ ...OPTIONS, microphone: false });
+  agent.reset();
+  await flushPromises();
+  world.gateway.answer();
+  await flushPromises();
+  assert.equal(agent.getSnapshot().connection, "connected");
+  assert.equal(world.gateway.sockets.length, 1);
 });
 
 test("what the model asks for is answered as announced, the voice begins when it has said so, and what was asked besides comes first", async () => {

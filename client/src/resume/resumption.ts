@@ -77,6 +77,16 @@ export class Resumption {
     return ticket;
   }
 
+  /** The ticket to a conversation that was held over HTTP, named as its last answer told it; null for what is no such name. */
+  given(conversation: string, url: string): ResumeTicket | null {
+    const [, sessionId, token] = /^([0-9a-f]{32})\.([\w-]+)\.\d+$/.exec(conversation) ?? [];
+    if (sessionId === undefined || token === undefined) return null;
+    this.reset();
+    this.keep({ url, sessionId, token, mode: "local", microphone: "off", pushToTalk: false });
+    this.#reloaded = true;
+    return this.ticket;
+  }
+
   hello({ sessionId, token }: ResumeTicket): ClientMessage {
     return { type: "resume", sessionId, resumeToken: token, last_seq: this.facts.last };
   }

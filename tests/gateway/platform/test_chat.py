@@ -12,7 +12,7 @@ import pytest
 
 from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import Running
-from tests.gateway.platform.conftest import make_key
+from tests.gateway.platform.conftest import SHOP, make_key, page
 from tests.gateway.stand_in import Session, StandIn
 from voxbridge.services.gateway.platform.chat import NEWS_LIMIT, TOLD_LIMIT, Asked, ChatSocket, Exchange
 from voxbridge.shared.errors import Code, VoxbridgeError
@@ -75,6 +75,34 @@ async def test_a_conversation_goes_on_from_one_message_to_the_next(http: httpx.A
     await session.says(ev.UserSaid(text="And tomorrow?", turn=2, source="text", text_id=text_id))
     await answers(session, text_id, 2, "It rains.")
     assert (await second).json()["message"] == "It rains."
+
+
+async def test_a_page_goes_on_with_a_conversation_and_leaves_it_to_http_again(
+    running: Running, http: httpx.AsyncClient, key: str, voice: StandIn
+) -> None:
+    first = posts(http, key, "Let us talk.", configure=CONFIGURE)
+    session = await voice.session()
+    text_id = await typed(voice, session, "Let us talk.")
+    await session.says(ev.UserSaid(text="Let us talk.", turn=1, source="text", text_id=text_id))
+    await answers(session, text_id, 1, "With pleasure.")
+    conversation = (await first).json()["conversation"]
+    sid, token, _ = conversation.split(".")
+    _, public = await make_key(running, origins=(SHOP,))
+    async with page(running, public, v1=True) as client:
+        resumed = await client.resume({"sessionId": sid, "resumeToken": token}, 0)
+        assert resumed["recovered"]
+        assert (await client.until("text"))["text"] == "With pleasure."
+        await client.say({"type": "output", "output": "audio"})
+
+        async def speaks() -> bool:
+            return any(isinstance(one.event, gateway.OutputRequested) for one in await voice.log.read(sid, writer="gateway"))
+
+        await eventually(speaks)
+    second = posts(http, key, "And in text again?", conversation=conversation)
+    text_id = await typed(voice, session, "And in text again?")
+    await session.says(ev.UserSaid(text="And in text again?", turn=2, source="text", text_id=text_id))
+    await answers(session, text_id, 2, "Gladly.")
+    assert (await second).json()["message"] == "Gladly."
 
 
 async def test_what_the_agent_says_by_itself_comes_with_the_next_answer_once(http: httpx.AsyncClient, key: str, voice: StandIn) -> None:
