@@ -12,12 +12,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import pytest
 
+from tests.awareness.serving import serving as awareness
 from tests.eventually import BOUND_S, eventually
 from tests.faults.paid import INJECTED, payments
 from tests.faults.stack import Talker, stack, talker
@@ -47,6 +49,7 @@ class Shop:
     def __init__(self, config: Config, models: ModelServer, folder: Path) -> None:
         self.config = config
         self.models = models
+        self.services: dict[str, asyncio.subprocess.Process] = {}
         self._folder = folder
         self._folders = 0
 
@@ -80,8 +83,9 @@ class Shop:
 async def shop(config: Config, models: ModelServer, folder: Path, packs: str = PACKS) -> AsyncIterator[Shop]:
     (folder / "mcp.json").write_text(json.dumps({"servers": {"shop": SERVER}}))
     whole = replace(config, port=free_port(), models_port=free_port(), tool_packs=packs, mcp_file=str(folder / "mcp.json"))
-    async with stack(whole):
+    async with stack(whole) as services, awareness(whole):
         found = Shop(whole, models, folder)
+        found.services = services
 
         async def offered() -> bool:
             return "shop__pay_always" in (await found.asks("GET", "functions")).text
@@ -347,7 +351,16 @@ async def from_the_agent(person: Person, _: str) -> None:
     await person.says("Well?")
 
 
-SOURCES: Final = {"file": from_a_file, "MCP": from_a_server, "page": from_a_page, "agent": from_the_agent}
+async def from_the_screen(person: Person, _: str) -> None:
+    """Have an error met on a page: the model is told of it with the next turn."""
+    shown = {"event_type": "error", "error_type": INJECTED, "message": INJECTED, "page": INJECTED}
+    answer = await person.shop.asks("POST", "awareness", **shown)
+    assert answer.json()["recorded"], answer.text
+    await person.says("What is there?")
+    assert INJECTED[:40] in json.dumps(person.shop.models.asked("llm")), "it was told"
+
+
+SOURCES: Final = {"file": from_a_file, "MCP": from_a_server, "page": from_a_page, "agent": from_the_agent, "screen": from_the_screen}
 
 
 @asynccontextmanager
@@ -361,7 +374,7 @@ async def person_with_a_page(shop: Shop) -> AsyncIterator[Person]:
 async def test_no_text_from_outside_approves_at_any_door(config: Config, model_server: ModelServer, tmp_path: Path) -> None:
     async with shop(config, model_server, tmp_path) as found:
         for door in DOORS:
-            for pair in (("file", "MCP"), ("page", "agent")):
+            for pair in (("file", "MCP"), ("page", "agent"), ("screen",)):
                 folder = found.folder()
                 async with person_with_a_page(found) as person:
                     await DOORS[door](person, "always", folder)
@@ -399,27 +412,33 @@ async def test_a_yes_is_for_the_question_that_was_heard_and_the_other_has_its_ow
         assert [payments(one) for one in folders] == [1, 0]
 
 
-async def test_a_question_is_answered_after_a_takeover(config: Config, model_server: ModelServer, tmp_path: Path) -> None:
-    whole = replace(config, port=free_port(), models_port=free_port(), tool_packs=PACKS)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")} | whole.as_env()
-    async with stack(whole) as running:
-        found = Shop(whole, model_server, tmp_path)
-        async with person_in(found) as person:
-            folder = found.folder()
-            await person.has_called("pay_always", folder=str(folder))
-            await person.is_asked()
-            successor = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "voxbridge.services.voice", env=env, stderr=asyncio.subprocess.DEVNULL
-            )
-            try:
-                running["voice"].kill()
-                await person.socket.until("restored")
-                assert payments(folder) == 0
-                await person.says("Yes, please.")
-                assert await person.ended() == ("approved", "voice")
-                await eventually(lambda: payments(folder) == 1)
-                await person.hears("It is paid.")
-            finally:
-                successor.kill()
-                await successor.wait()
-        assert payments(folder) == 1
+def _is_paid(folder: Path) -> bool:
+    return payments(folder) == 1
+
+
+async def test_a_question_is_answered_after_a_takeover_at_each_door(config: Config, model_server: ModelServer, tmp_path: Path) -> None:
+    async with shop(config, model_server, tmp_path) as found:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("VOXBRIDGE_")} | found.config.as_env()
+        workers = [found.services["voice"]]
+        try:
+            for door, how in product(DOORS, ("voice", "click")):
+                folder = found.folder()
+                async with person_in(found) as person:
+                    await DOORS[door](person, "always", folder)
+                    approval_id = await person.is_asked()
+                    successor = await asyncio.create_subprocess_exec(
+                        sys.executable, "-m", "voxbridge.services.voice", env=env, stderr=asyncio.subprocess.DEVNULL
+                    )
+                    workers[-1].kill()
+                    workers.append(successor)
+                    await person.socket.until("restored")
+                    assert payments(folder) == 0
+                    answered = await ANSWERS[how](person, approval_id)
+                    assert await person.ended() == answered, (door, how)
+                    await eventually(partial(_is_paid, folder))
+                assert payments(folder) == 1, (door, how)
+        finally:
+            for one in workers[1:]:
+                if one.returncode is None:
+                    one.kill()
+                await one.wait()
