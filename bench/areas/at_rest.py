@@ -45,7 +45,9 @@ async def at_rest(quick: bool, say: Say) -> Found:
                 raise StackError(f"The installation took more than {SETTLED:.0%} of a core for {SETTLED_WITHIN_S:g} s.")
         say(f"at_rest: reading for {seconds:g} s")
         shares = await _shares(product.up, seconds)
-        mib = sum(_mib(one) for one in product.up.children(recursive=True) if _name(one) in MEMORY)
+        mib = sum(_mib(one) for one in product.up.children(recursive=True))
+        if not all(name in shares for name in MEMORY):
+            raise StackError(f"Not all of {', '.join(MEMORY)} run.")
     most = ", ".join(f"{name} {share:.1f}" for name, share in sorted(shares.items(), key=lambda one: -one[1])[:5])
     row = Figure(
         area="at_rest",
@@ -68,8 +70,9 @@ async def at_rest(quick: bool, say: Say) -> Found:
 
 
 def _mib(process: psutil.Process) -> float:
+    """Return the memory of a process in MiB if it is one of `MEMORY`, shared pages by their share."""
     try:
-        return float(process.memory_full_info().pss) / 2**20
+        return float(process.memory_full_info().pss) / 2**20 if _name(process) in MEMORY else 0.0
     except psutil.NoSuchProcess:
         return 0.0
 

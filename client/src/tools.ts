@@ -9,7 +9,7 @@ export type Run = (args: Json) => unknown;
 /** What a handler has beside its arguments: secrets as stand-ins, and requests that the server makes. */
 export interface HandlerContext {
   secrets: Record<string, string>;
-  /** As in a browser, but for streams, `signal` and `FormData`; `timeout` is in ms, 10,000 unless it says otherwise and 29,000 at most. */
+  /** As in a browser, but without streams, `signal`, `Request`, `Blob` and `FormData`; `timeout` is in ms, 10,000 unless it says otherwise and 29,000 at most. */
   fetch: (url: string | URL | Request, options?: RequestInit & { timeout?: number }) => Promise<Response>;
   /** Sign with a secret whose rule says so: `algorithm` is SHA-256 unless it is SHA-1, SHA-384 or SHA-512; `encoding` hex, or base64. */
   hmac: (secret: string, data: string | Uint8Array, options?: { algorithm?: string; encoding?: "hex" | "base64" }) => Promise<string>;

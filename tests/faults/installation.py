@@ -264,9 +264,9 @@ class Installation:
             await waiting.kill()
 
     async def differences(self) -> str:
-        """Return what in the replays of its sessions differs from its log, as text; empty where nothing does, or NATS is away."""
+        """Return what in the replays of its sessions differs from its log, as text; empty where nothing does."""
         if self.nats.pid is None:
-            return ""
+            self.nats.start()
         connection = await self.servers.connect()
         try:
             return await replayed.differences(connection, ("voice", "tools"))

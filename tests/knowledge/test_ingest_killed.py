@@ -13,7 +13,7 @@ from tests.eventually import BOUND_S, eventually
 from tests.gateway.conftest import serve
 from tests.tools.conftest import Executors
 from tests.tools.replaced import replaced
-from tests.voice.conftest import Workers, connection, model_server, pages, silero, store
+from tests.voice.conftest import Page, Workers, connection, model_server, pages, silero, store
 from voxbridge.shared import events
 from voxbridge.shared.events import gateway, tools, voice
 from voxbridge.shared.knowledge import ListGraphs, Replay
@@ -28,8 +28,8 @@ DOCUMENTS: Final = 3
 pytestmark = pytest.mark.timeout(180)
 
 
-async def begins(bare: Installation, folder: Path) -> str:
-    """Have a user ask for a folder of documents to go into a graph; return the session."""
+async def begins(bare: Installation, folder: Path) -> Page:
+    """Have a user ask for a folder of documents to go into a graph; return their page."""
     manuals = folder / "manuals"
     manuals.mkdir()
     for number in range(DOCUMENTS):
@@ -38,11 +38,12 @@ async def begins(bare: Installation, folder: Path) -> str:
     says(bare.model, calls("ingest_to_kg", '{"database": "pumps", "source": "manuals"}'), ["I put it in."])
     await page.says(gateway.TextReceived(text="Put the manuals into the graph for the pumps"))
     await page.event(voice.ToolCalled, name="ingest_to_kg")
-    return page.sid
+    return page
 
 
-async def done_and_told_once(bare: Installation, sid: str) -> None:
-    """Check that the task ended once, that the graph has each document once, and that the user was told once, and no wrong number."""
+async def done_and_told_once(bare: Installation, page: Page) -> None:
+    """Check that the task ended once, that the graph has each document once, and that the user was told once."""
+    sid = page.sid
 
     async def ends() -> list[Any]:
         return await bare.of(sid, tools.TaskCompleted, tools.TaskFailed, tools.TaskCancelled, tools.TaskInterrupted)
@@ -56,7 +57,10 @@ async def done_and_told_once(bare: Installation, sid: str) -> None:
         return sum(done.announce in one.text for one in await bare.of(sid, voice.AgentSaid))
 
     await eventually(told)
-    await bare.until(sid, voice.TurnCompleted)
+    said = len(await bare.of(sid, voice.TurnCompleted))
+    says(bare.model, ["You are welcome."])
+    await page.says(gateway.TextReceived(text="Thank you"))
+    await bare.until(sid, voice.TurnCompleted, said + 1)
     assert (await told(), len(await bare.of(sid, tools.TaskStarted)), len(await ends())) == (1, 1, 1)
     graphs = {one.name: one.documents for one in (await bare.asks(ListGraphs(account="local"))).graphs}
     assert graphs["pumps"] == DOCUMENTS
@@ -76,9 +80,9 @@ async def test_a_voice_worker_killed_at_an_event_of_it_is_followed_by_another(
 ) -> None:
     async with Executors(bare.config).running("built-in"):
         async with Workers(bare.config).process() as first:
-            sid = await begins(bare, tmp_path)
-            await bare.until(sid, at)
+            page = await begins(bare, tmp_path)
+            await bare.until(page.sid, at)
             first.kill()
             await asyncio.wait_for(first.wait(), BOUND_S)
         async with Workers(bare.config).running():
-            await done_and_told_once(bare, sid)
+            await done_and_told_once(bare, page)

@@ -44,7 +44,9 @@ def misses(tool: Tool, count: int) -> list[str]:
             except Exception as error:  # noqa: BLE001 - whatever it is, it is a miss
                 found.append(f"{call}: {error}")
             into = {call["args"].get(name) for name in named}
-            if call["tool"] != tool.name or not into <= {*NAMES, None}:
+            # "Claude" is in "Claude Code": a request for the one names the other.
+            meant = {name for name in NAMES if any(name in said_ or said_ in name for said_ in (one, other if len(named) > 1 else one))}
+            if call["tool"] != tool.name or not into <= {*meant, None}:
                 found.append(f"{call}, for {said!r}")
     return found
 

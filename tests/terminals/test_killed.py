@@ -203,10 +203,10 @@ async def test_without_nats_and_without_valkey_programs_run_on(
             begun = (await viewer.ask(asked.Attach(by=BY, terminal=sh))).offset + len(command) + len("\r\n")
             await viewer.send(sh, command)
             for _ in range(3):
-                shown = await viewer.text(sh)
                 store.kill()
                 bus.kill()
                 bus.start()
+                shown = await viewer.text(sh)
 
                 async def goes_on(shown: str = shown) -> bool:
                     return await viewer.text(sh) != shown

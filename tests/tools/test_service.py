@@ -146,8 +146,8 @@ async def test_what_has_happened_is_not_called_failed_for_a_result_that_is_too_l
     async with executors.running():
         await caller.call("print_pages", size=RESULT_LIMIT)
         done, _ = await caller.next(ToolCompleted)
-    assert list(done.result) == ["left_out"]
-    assert f"at most {RESULT_LIMIT}" in done.result["left_out"]
+    assert list(done.result) == ["not_told"]
+    assert f"at most {RESULT_LIMIT}" in done.result["not_told"]
 
 
 async def test_a_thousand_copies_of_a_call_have_one_effect(

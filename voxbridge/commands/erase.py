@@ -79,9 +79,9 @@ async def _erase(sid: str, by: str, yes: bool) -> erasing.Erased | None:
             try:
                 done = await erasing.erase(log, redis, found, by=by, now=SystemClock().now_us(), progress=progress)
             except VoxbridgeError as error:
-                if account and error.code == Code.NOT_FOUND:  # graphs are all that it has
-                    await graphs.forget(log.nc, config, account)
-                raise
+                if not account or error.code != Code.NOT_FOUND:
+                    raise
+                done = erasing.Erased(found, 0, 0, 0, ())  # graphs may be all that it has
             if account:  # behind what may refuse it, so that nothing is gone then
                 left = await graphs.forget(log.nc, config, account)
             return done._replace(left=(*done.left, left)) if left else done

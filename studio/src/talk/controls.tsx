@@ -41,7 +41,7 @@ export function Controls({ call, choice, choose, onStart }: ControlsProps): Reac
     <div className="controls" role="group" aria-label="Call">
       <Round icon="stop" label="Stop speaking (Esc)" disabled={!busy} onClick={() => agent.interrupt()} />
       {microphone === "off" ? (
-        <button type="button" className="mic" aria-label="Talk" title="Go on by voice (Space)" onClick={() => void agent.startVoice().catch(() => undefined)}>
+        <button type="button" className="mic" aria-label="Talk" title="Go on by voice (Space)" disabled={connection !== "connected"} onClick={() => void agent.startVoice().catch(() => undefined)}>
           <Icon name="microphone" size={26} />
         </button>
       ) : (

@@ -26,7 +26,7 @@ export function useKeys({ agent, connection, microphone, state }: UseVoiceAgent,
       event.preventDefault();
       if (event.repeat) return;
       if (connection !== "idle" && connection !== "closed") {
-        if (microphone === "off") void agent.startVoice().catch(() => undefined); // the snapshot says why not
+        if (microphone === "off" && connection === "connected") void agent.startVoice().catch(() => undefined); // the snapshot says why not
         else agent.pushToTalk(true);
       } else if (state !== "elsewhere") start();
     } else if (event.key === "Escape") {

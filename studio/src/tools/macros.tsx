@@ -14,14 +14,13 @@ interface Found {
 }
 
 export function Macros(): ReactElement {
-  const [after, setAfter] = useState("");
-  const found = useLoaded<Found>(after === "" ? MACROS : `${MACROS}?after=${encodeURIComponent(after)}`);
+  const [skip, setSkip] = useState(0);
+  const found = useLoaded<Found>(skip === 0 ? MACROS : `${MACROS}?skip=${skip}`);
   const { value } = found;
-  const last = value?.macros.at(-1);
   return (
     <div className="work">
       <Listed loaded={found} what="the macros" />
-      {value?.macros.length === 0 && after === "" && (
+      {value?.macros.length === 0 && skip === 0 && (
         <div className="empty">
           <h2>No macro yet</h2>
           <p>A macro is a list of steps under a name. Do something with the agent, then say “save what I just did as a macro”; or make one from its steps.</p>
@@ -29,8 +28,8 @@ export function Macros(): ReactElement {
         </div>
       )}
       {value !== null && value.macros.length > 0 && <ul className="work-rows">{value.macros.map((macro) => <Row key={macro.macro_id} macro={macro} changed={found.reload} />)}</ul>}
-      {after !== "" && <button type="button" className="button" onClick={() => setAfter("")}>First macros</button>}
-      {value?.more !== undefined && last !== undefined && <button type="button" className="button" onClick={() => setAfter(last.macro_id)}>Next macros ({value.more} more)</button>}
+      {skip > 0 && <button type="button" className="button" onClick={() => setSkip(0)}>First macros</button>}
+      {value?.more !== undefined && <button type="button" className="button" onClick={() => setSkip(skip + value.macros.length)}>Next macros ({value.more} more)</button>}
     </div>
   );
 }

@@ -33,6 +33,14 @@ NAME = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
             {"type": "object", "properties": {"due": {"type": ["string", "null"]}}, "required": ["due"]},
         ),
         (
+            {"type": "object", "strict": "boolean"},
+            {"type": "object", "properties": {"type": {"type": "object"}, "strict": {"type": "boolean"}}, "required": ["type", "strict"]},
+        ),
+        (
+            {"tags": {"type": ["array", "null"], "items": "string"}},
+            {"type": "object", "properties": {"tags": {"type": ["array", "null"], "items": {"type": "string"}}}, "required": ["tags"]},
+        ),
+        (
             {**NAME, "if": {"required": ["city"]}, "then": {"maxProperties": 1}, "x-order": 1, "strict": True},
             {**NAME, "if": {"required": ["city"]}, "then": {"maxProperties": 1}, "x-order": 1, "strict": True},
         ),

@@ -31,7 +31,11 @@ def acts(result: dict[str, Any], *, speak_results: bool = False) -> Conversation
     call.take(inputs.Completed(effect=effect))
     call.pass_ms(QUIET_MS)
     call.complete_tool(result)
-    if not speak_results:
+    if speak_results:
+        assert call.state.speech.reply is not None or not result["spoken"].strip(), "it is said"
+    else:
+        told = [message.text for message in call.last_effect(out.Complete)[1].messages if message.role == "tool"]
+        assert any("found" in text for text in told), "the model is told"
         call.write("That is what you wrote.")
     call.hear()
     call.pass_ms(90_000)

@@ -33,7 +33,7 @@ AGAIN_S: Final = 1.0
 BATCH: Final = 32
 OWNERS_KEPT: Final = 1_024
 MESSAGE_LIMIT: Final = 2_048
-_NO_NEWS: Final = (Code.CANCELLED.value, Code.INTERRUPTED.value, Code.NOT_FOUND.value, Code.INVALID_ARGUMENT.value)
+_NO_NEWS: Final = (Code.CANCELLED.value, Code.INTERRUPTED.value, Code.NOT_FOUND.value)
 """Codes of ends that are no error: the user wanted it, knows already, or was answered that there is no such thing."""
 
 _INTERRUPTED: Final = "It was interrupted: whether it was done is not known."

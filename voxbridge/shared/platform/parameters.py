@@ -32,10 +32,12 @@ _KEYWORDS: Final = frozenset(
     {
         "$schema", "$id", "$defs", "$comment", "type", "properties", "required", "additionalProperties", "description", "title",
         "default", "examples", "minProperties", "maxProperties", "patternProperties", "propertyNames",
-        "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "dependentRequired", "dependentSchemas", "definitions",
-        "unevaluatedProperties", "deprecated", "readOnly", "writeOnly", "$anchor", "$vocabulary", "strict",
+        "allOf", "anyOf", "oneOf", "not", "enum", "const", "dependentRequired", "deprecated", "readOnly", "writeOnly",
     }
 )  # fmt: skip
+_MORE: Final = frozenset({"if", "then", "else", "dependentSchemas", "definitions", "unevaluatedProperties", "$anchor", "strict"})
+"""Further keywords, which are taken for such beside `properties`: alone they may be the names of parameters."""
+
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _SCHEMAS: Final = ("additionalProperties", "propertyNames", "items", "contains", "not", "if", "then", "else")
 _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
@@ -57,8 +59,9 @@ def schema_of(tool: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]
 
 def _is_schema(given: Mapping[str, Any]) -> bool:
     """Tell a JSON Schema from parameters of which one is called `type`."""
-    words = {name for name in given if not name.startswith("x-")}
-    return given.get("type") == "object" and words <= _KEYWORDS and isinstance(given.get("properties", {}), Mapping)
+    words, properties = {name for name in given if not name.startswith("x-")}, given.get("properties")
+    known = _KEYWORDS if properties is None else _KEYWORDS | _MORE
+    return given.get("type") == "object" and words <= known and isinstance(properties or {}, Mapping)
 
 
 def _checked(tool: str, schema: dict[str, Any], where: str) -> dict[str, Any]:
@@ -91,13 +94,12 @@ def _one(tool: str, told: Any, where: str, depth: int) -> tuple[dict[str, Any], 
     if not isinstance(told, Mapping):
         raise invalid(tool, where, 'a parameter is a type such as "string", or an object with a `type`')
     told = dict(told)
-    if isinstance(told.get("type"), list) and told["type"] and all(one in TYPES for one in told["type"]):
-        return told, True
-    if not isinstance(told.get("type"), str):
+    several = isinstance(told.get("type"), list) and bool(told["type"]) and all(one in TYPES for one in told["type"])
+    if not several and not isinstance(told.get("type"), str):
         if any(key in told for key in ("anyOf", "oneOf", "enum", "const")):
             return told, True
         raise invalid(tool, f"{where}.type", f"a parameter has a `type`, one of {', '.join(TYPES)}; append `?` if it may be left out")
-    schema, needed = _typed(tool, told.pop("type"), where)
+    schema, needed = ({"type": told["type"]}, True) if several else _typed(tool, told.pop("type"), where)
     if isinstance(told.get("properties"), Mapping) and "required" not in told:
         told |= _object(tool, told["properties"], where, depth + 1)
     if isinstance(told.get("items"), str | Mapping):

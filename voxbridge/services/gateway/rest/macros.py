@@ -97,13 +97,13 @@ def router(gateway: Context) -> APIRouter:
     later: Any = {202: {"model": Done, "description": "It goes on as a task"}}
 
     @made.get("", response_model=Done)
-    async def list_macros(after: Annotated[str, Query(max_length=64)] = "") -> Response:
-        """List the account's macros, oldest first, 40 at a time: `more` counts those behind them, which are asked for by `after`."""
-        return _told("list_macros", await gateway.calls.run(LOCAL, "list_macros", {"after": after} if after else {}, key=""))
+    async def list_macros(skip: Annotated[int, Query(ge=0, le=200)] = 0) -> Response:
+        """List the account's macros, oldest first, 40 at a time: `more` counts those behind them, which are asked for by `skip`."""
+        return _told("list_macros", await gateway.calls.run(LOCAL, "list_macros", {"skip": skip} if skip else {}, key=""))
 
     @made.get("/{macro_id}", response_model=Done)
     async def show_macro(macro_id: str = _ID) -> Response:
-        """Show one macro, with its steps in `document`."""
+        """Show one macro as a list of one, with what it was saved as in `document`."""
         return _told("list_macros", await gateway.calls.run(LOCAL, "list_macros", {"name": macro_id}, key=""))
 
     @made.post("", response_model=Done, openapi_extra=body_of(_MACRO, required=True) | {"parameters": [KEY_HEADER]})

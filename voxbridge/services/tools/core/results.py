@@ -29,13 +29,19 @@ def as_failure(error: VoxbridgeError) -> Failure:
     return Failure(code=error.code, message=message, retryable=error.retryable, field=error.field or "")
 
 
+def _written(value: object) -> str:
+    if hasattr(value, "__fspath__"):
+        return str(value.__fspath__())
+    raise TypeError(f"a {type(value).__name__} has no JSON")
+
+
 def as_result(name: str, value: Any) -> dict[str, Any]:
-    """Return a function's result as a JSON object: anything but an object is `{"result": value}`, and what JSON does not have is its text.
+    """Return a function's result as a JSON object: anything but an object is `{"result": value}`, and a path is its text.
 
     Raises `TOO_LARGE`, and `INTERNAL` when it cannot be written as JSON.
     """
     try:
-        encoded = msgspec.json.encode(value, enc_hook=str)
+        encoded = msgspec.json.encode(value, enc_hook=_written)
     except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise VoxbridgeError(Code.INTERNAL, f"{name} returned what cannot be written as JSON: {error}.", retryable=False) from error
     if len(encoded) > RESULT_LIMIT:

@@ -39,8 +39,8 @@ RUNNING_LIMIT: Final = 32
 ACCOUNT_LIMIT: Final = 8
 """Calls of one account's handlers that run at a time."""
 
-WAITING_LIMIT: Final = 64
-"""Calls that wait for one of these to end."""
+WAITING_LIMIT: Final = 16
+"""Calls of one account that wait for one of these to end."""
 
 WAIT_S: Final = 5.0
 """Seconds that a call waits for one of these to end."""
@@ -161,7 +161,7 @@ class Sandboxes:
         if not full:
             self._running[account] += 1
             return
-        if len(self._waiting) >= WAITING_LIMIT:
+        if sum(one == account for one in self._waiting.values()) >= WAITING_LIMIT:
             raise self._overloaded(full)
         place = asyncio.get_running_loop().create_future()
         self._waiting[place] = account

@@ -135,7 +135,7 @@ def _result(tool: Tool, value: Any) -> dict[str, Any]:
         if tool.effect == "read":
             raise
         _log.warning("%s", error.message)
-        return {"left_out": error.message}
+        return {"not_told": error.message}
 
 
 def _undo(tool: Tool, given: dict[str, Any]) -> dict[str, Any] | None:

@@ -144,12 +144,14 @@ def _same(found: Document | None, document: Document) -> None:
 
 @function(effect="read")
 async def list_macros(
-    ctx: Context, after: Annotated[str, Meta(max_length=64), Local(None)] = "", name: Annotated[str, Meta(max_length=64), Local(None)] = ""
+    ctx: Context,
+    skip: Annotated[int, Meta(ge=0, le=MACROS_LIMIT), Local(None)] = 0,
+    name: Annotated[str, Meta(max_length=64), Local(None)] = "",
 ) -> dict[str, Any]:
     """List the user's macros.
 
     Args:
-        after: Only those after this one, of more than are shown at once.
+        skip: Macros to leave out at the front, of more than are shown at once.
         name: This one alone, with its steps.
 
     Examples:
@@ -175,12 +177,10 @@ async def list_macros(
         document = _named(name, macros)
         view = {**_view(macro_id(document.name), document), "document": as_data(document)}
         return {"count": 1, "macros": [view], "spoken": f"{document.name} would {spoken.steps(document)}."}
-    keys = list(macros)
-    begin = keys.index(macro_id(_named(after, macros).name)) + 1 if after else 0
-    shown = [_view(key, macros[key]) for key in keys[begin : begin + SHOWN_LIMIT]]
+    shown = [_view(key, one) for key, one in list(macros.items())[skip : skip + SHOWN_LIMIT]]
     names = [one.name for one in macros.values()]
     said = "You have no macros." if not names else f"You have {len(names)}: {', '.join(names[:6])}{' and more' if names[6:] else ''}."
-    more = len(keys) - begin - len(shown)
+    more = max(0, len(macros) - skip - len(shown))
     return {"count": len(macros), "macros": shown, **({"more": more} if more else {}), "spoken": said}
 
 
