@@ -43,8 +43,8 @@ def part(view: View, now: int, *, again: bool = False) -> str:
     """Return the part for these entries at `now` (µs); empty without any. Lines that do not fit are left out, the last of the longest
     list first. With `again` there was a part before, which holds no longer."""
     lists = [
-        ["Pages, newest first:", *(_page(one, now) for one in view.pages[:PAGES])],
-        ["Errors that are open:", *(_problem(one, now) for one in view.errors[:ERRORS])],
+        ["What the user looks at, newest first:", *(_page(one, now) for one in view.pages[:PAGES])],
+        ["What went wrong, newest first:", *(_problem(one, now) for one in view.errors[:ERRORS])],
         ["Stated by the page:", *(_fact(one) for one in view.context[:FACTS])],
     ]
     opening = f"{OPENING} {AGAIN}" if again else OPENING
