@@ -220,6 +220,7 @@ ONLY_ALL: Final[dict[str, str]] = {
     "tests/tools/packs/test_crew.py::test_where_no_key_may_be_pressed_a_question_is_told": "the rules in the same module",
     "tests/tools/packs/test_terminals.py": "one test of the module stays; tests/terminals",
     "tests/tools/packs/test_utilities_bounds.py::test_a_pattern_that_would_take_more_memory_is_refused": "the other bounds",
+    "tests/tools/packs/test_utilities_called.py::test_a_query_that_never_ends_is_ended_with_its_process": "the other tests of the module",
     "tests/tools/packs/test_utilities_hostile.py::test_a_query_that_is_more_than_a_select_over_the_table_is_refused[sql36]": "the other queries",
     "tests/tools/runs/test_orders.py": "one test of the module stays; tests/tools/runs/test_machine.py",
     "tests/tools/sandbox/test_bundlers.py": "tests/tools/sandbox/test_forbidden.py",

@@ -54,11 +54,12 @@ class Process:
 
 
 @contextmanager
-def process(nats_url: str, redis_url: str) -> Iterator[Process]:
+def process(nats_url: str, redis_url: str, *, start: bool = True) -> Iterator[Process]:
     """Run the service in a folder of its own. What ran in its terminals ends with the test."""
     with tempfile.TemporaryDirectory(prefix="vxt-") as named:
         made = Process(Path(named), nats_url, redis_url)
-        made.start()
+        if start:
+            made.start()
         try:
             yield made
         finally:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import BOUND_S, eventually
 from tests.terminals.serving import BY, Process, Viewer, process, viewing
 from voxbridge.services.terminals import folder as folders
+from voxbridge.services.terminals.holder import holder
+from voxbridge.shared.embedded.child import die_with_parent
 from voxbridge.shared.errors import Code, VoxbridgeError
 from voxbridge.shared.terminals import live
 from voxbridge.shared.terminals import questions as asked
@@ -110,6 +115,26 @@ async def test_programs_inherit_nothing_of_the_service(
             opened = {os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")}  # noqa: PTH115, PTH208
             assert opened
             assert [one for one in opened if not one.startswith(("/dev/pts/", "/dev/tty"))] == []
+
+
+async def test_it_joins_a_holder_that_was_started_by_itself_as_compose_does(nats_url: str, redis_url: str) -> None:
+    with process(nats_url, redis_url, start=False) as service:
+        folders.private(service.folder)
+        command = [sys.executable, "-m", "voxbridge.services.terminals.holder", str(service.folder)]
+        held = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent())  # noqa: PLW1509, ASYNC220 - as the product's own children
+        await eventually((service.folder / "holder.sock").exists)
+        service.start()
+        async with viewing(nats_url) as viewer:
+            pid = (await viewer.start("sh")).pid
+            keepers = {one.pid for one in psutil.Process(held.pid).children(recursive=True)}
+            assert pid in keepers, "its programs are the holder's"
+            service.stop()
+            service.start()
+            (card,) = (await viewer.ask(asked.ListTerminals(by=BY))).terminals
+            assert (card.pid, held.poll()) == (pid, None)
+        service.stop()
+        assert holder.stop(service.folder) == 0
+        held.wait(BOUND_S)
 
 
 async def test_its_folder_is_its_users_alone(tmp_path: object) -> None:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,6 +79,15 @@ class Product:
         finally:
             await client.close()
         return {pid: str(json.loads(answer.data)["process"]) for pid, answer in answers.items()}
+
+    def outside(self) -> list[str]:
+        """Return the connections of its processes that lead off this machine: there is none, since no test needs a network."""
+        found: list[str] = []
+        for process in (self._supervisor, *self._supervisor.children(recursive=True)):
+            with suppress(psutil.Error):
+                open_ones = [one.raddr for one in process.net_connections("inet") if one.raddr]
+                found += [f"{process.name()} {one}" for one in open_ones if not ip_address(one.ip).is_loopback]
+        return found
 
     def ready(self) -> bool:
         """Return whether `GET /readyz` succeeds."""
@@ -162,6 +172,7 @@ def running(
             assert time.monotonic() < deadline, output.read_text()
             time.sleep(0.05)
         yield product
+        assert product.outside() == []
     finally:
         product.close()
         process.terminate()

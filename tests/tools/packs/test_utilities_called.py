@@ -116,6 +116,22 @@ async def test_each_utility_answers_and_refuses_by_a_call(executors: Executors, 
     assert copies() <= files
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r",
+        "select count(*) from range(10000000000) a, range(10000000000) b where a.range * b.range = 7",
+    ],
+)
+async def test_a_query_that_never_ends_is_ended_with_its_process(executors: Executors, caller: Caller, workspace: Path, sql: str) -> None:
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    async with executors.running(",".join(UTILITIES), workspace_dirs=str(workspace)):
+        refused = await Asking(caller).refusal("query_table", sql=sql, table=TABLE)
+        assert refused.code in ("TIMED_OUT", "TOO_LARGE"), refused
+        assert (await Asking(caller).answer("query_table", sql="select 1", table=TABLE))["rows"] == [[1]]
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+
+
 async def test_a_probe_tells_of_a_server_that_answers(executors: Executors, caller: Caller, tmp_path: Path) -> None:
     async with serving(page(b"<title>Home</title>")) as server:
         host = f"localhost:{server.port}"
